@@ -66,12 +66,12 @@ func (f RetrierFunc) Next(of Working, tries []Try) Again { return f(of, tries) }
 // In [Config] it says how an engine retries the calls of agents that failed transiently.
 // There, 0 has other meanings: see Config.Retry.
 type Attempts struct {
-	Max     int           `json:"max,omitzero"`     // number of tries, the first included; 0: Working.Max
-	Wait    time.Duration `json:"wait,omitzero"`    // wait before the second try; 0: none
-	Factor  float64       `json:"factor,omitzero"`  // ratio of each further wait to the one before; less than 1 counts as 1
-	Longest time.Duration `json:"longest,omitzero"` // longest wait, also of one that an error asks for; 0: no limit
-	Fresh   bool          `json:"fresh,omitzero"`   // true: no try is told of earlier ones
-	Final   bool          `json:"final,omitzero"`   // true: an error that is not [Retryable] ends the tries; false: none does
+	Max     int           `json:"max"`     // number of tries, the first included; 0: Working.Max
+	Wait    time.Duration `json:"wait"`    // wait before the second try; 0: none
+	Factor  float64       `json:"factor"`  // ratio of each further wait to the one before; less than 1 counts as 1
+	Longest time.Duration `json:"longest"` // longest wait, also of one that an error asks for; 0: no limit
+	Fresh   bool          `json:"fresh"`   // true: no try is told of earlier ones
+	Final   bool          `json:"final"`   // true: an error that is not [Retryable] ends the tries; false: none does
 }
 
 // Next allows another try as long as there are fewer than a.Max. The wait is at least as

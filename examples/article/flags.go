@@ -74,7 +74,7 @@ func (o *options) check() error {
 			o.brief.PreferredSources = append(o.brief.PreferredSources, kind)
 		}
 	}
-	o.brief.MinQuality, o.brief.MaxBudget, o.brief.MaxTime = &o.quality, o.Budget, o.Timeout
+	o.brief.MinQuality, o.brief.Limits.Cost, o.brief.Limits.Time = &o.quality, o.Budget, o.Timeout
 	if err := o.brief.Validate(); err != nil {
 		return fmt.Errorf("the brief: %w", err)
 	}

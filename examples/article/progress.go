@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -26,10 +27,10 @@ func (v *view) lines(rec runlog.Record) []string {
 	if json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
 	}
-	if e.Usage != nil {
+	if e.Usage != nil && e.Who != "" {
 		v.spent = v.spent.Add(*e.Usage)
 	}
-	switch rec.Kind {
+	switch team.Kind(rec.Kind) {
 	case research.EventPhaseChanged:
 		return []string{"phase " + string(e.Phase)}
 	case research.EventPlanOptimized:
@@ -46,27 +47,27 @@ func (v *view) lines(rec runlog.Record) []string {
 	case research.EventWarningRaised:
 		return []string{"warning: " + e.Warning.Message}
 	}
-	if text := worker(rec.Kind, e); text != "" {
+	if text := worker(team.Kind(rec.Kind), e); text != "" {
 		return []string{"    " + text}
 	}
 	return nil
 }
 
 // worker describes what a worker, or another agent, does.
-func worker(kind string, e research.Event) string {
+func worker(kind team.Kind, e research.Event) string {
 	switch kind {
 	case research.EventAgentStarted:
-		return fmt.Sprintf("%s works, attempt %d", e.Agent, e.Attempt)
+		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Try)
 	case research.EventAgentFinished:
-		return e.Agent + " is done"
+		return e.Who + " is done"
 	case research.EventAgentFailed:
-		return fmt.Sprintf("%s failed: %s", e.Agent, e.Text)
-	case research.EventAgentDelayed:
-		return fmt.Sprintf("%s is asked again in %v", e.Agent, e.Wait)
+		return fmt.Sprintf("%s failed: %s", e.Who, e.Text)
+	case research.EventAgentRetried:
+		return fmt.Sprintf("%s is asked again in %v", e.Who, e.Wait)
 	case research.EventWorkerSkipped:
-		return fmt.Sprintf("%s is left out: %s", e.Agent, e.Text)
+		return fmt.Sprintf("%s is left out: %s", e.Who, e.Text)
 	case research.EventWorkerReplaced:
-		return fmt.Sprintf("%s does the part of %s", e.Text, e.Agent)
+		return fmt.Sprintf("%s does the part of %s", e.Text, e.Who)
 	default:
 		return ""
 	}

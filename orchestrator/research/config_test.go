@@ -14,6 +14,7 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -25,24 +26,24 @@ func TestBrief(t *testing.T) {
 	}{
 		{"R35 RC6 a topic alone", research.Input{Topic: "x"}, ""},
 		{"R35 a topic of 500 characters", research.Input{Topic: strings.Repeat("é", 500)}, ""},
-		{"R35 a topic of 501", research.Input{Topic: strings.Repeat("é", 501)}, "topic has 501 characters"},
-		{"R31 no topic", research.Input{Topic: " "}, "topic is missing"},
-		{"R33 content type", research.Input{Topic: "x", ContentType: "song"}, `contentType is "song", want one of`},
-		{"R33 tone", research.Input{Topic: "x", Tone: "angry"}, `tone is "angry"`},
-		{"R33 depth", research.Input{Topic: "x", Depth: "abyss"}, `depth is "abyss"`},
-		{"R35 length", research.Input{Topic: "x", Length: 499}, "length is 499 words, want 500 to 10,000"},
+		{"R35 a topic of 501", research.Input{Topic: strings.Repeat("é", 501)}, "Topic has 501 characters"},
+		{"R31 no topic", research.Input{Topic: " "}, "Topic is empty"},
+		{"R33 content type", research.Input{Topic: "x", ContentType: "song"}, `ContentType is "song", want one of`},
+		{"R33 tone", research.Input{Topic: "x", Tone: "angry"}, `Tone is "angry"`},
+		{"R33 depth", research.Input{Topic: "x", Depth: "abyss"}, `Depth is "abyss"`},
+		{"R35 length", research.Input{Topic: "x", Length: 499}, "Length is 499, want 500 to 10000"},
 		{"R35 length, its upper bound", research.Input{Topic: "x", Length: 10_000}, ""},
-		{"R35 sources", research.Input{Topic: "x", MinSources: 51}, "minSources is 51"},
+		{"R35 sources", research.Input{Topic: "x", MinSources: 51}, "MinSources is 51"},
 		{"RC6 R31 light depth with many sources", research.Input{Topic: "x", Depth: "light", MinSources: 13}, `contradicts depth "light"`},
 		{"RC6 light depth with twelve", research.Input{Topic: "x", Depth: "light", MinSources: 12}, ""},
 		{"RC6 many sources with no depth said", research.Input{Topic: "x", MinSources: 20}, ""},
-		{"R34 quality", research.Input{Topic: "x", MinQuality: new(1.01)}, "minQuality is 1.01"},
-		{"R34 quality is no number", research.Input{Topic: "x", MinQuality: new(math.NaN())}, "minQuality is NaN"},
+		{"R34 quality", research.Input{Topic: "x", MinQuality: new(1.01)}, "MinQuality is 1.01"},
+		{"R34 quality is no number", research.Input{Topic: "x", MinQuality: new(math.NaN())}, "MinQuality is NaN"},
 		{"RX23 quality of 0", research.Input{Topic: "x", MinQuality: new(0.0)}, ""},
-		{"R35 budget", research.Input{Topic: "x", MaxBudget: cents(49)}, "max_budget is 0.49 USD, want 0.50 to 50"},
-		{"R35 budget, its upper bound", research.Input{Topic: "x", MaxBudget: 50 * providers.USD}, ""},
-		{"R35 time", research.Input{Topic: "x", MaxTime: 59 * time.Second}, "max_time is 59s, want 1m to 2h"},
-		{"R35 time, its upper bound", research.Input{Topic: "x", MaxTime: 2 * time.Hour}, ""},
+		{"R35 budget", research.Input{Topic: "x", Limits: team.Limits{Cost: cents(49)}}, "Limits.Cost is 0.49 USD, want 0.50 to 50"},
+		{"R35 budget, its upper bound", research.Input{Topic: "x", Limits: team.Limits{Cost: 50 * providers.USD}}, ""},
+		{"R35 time", research.Input{Topic: "x", Limits: team.Limits{Time: 59 * time.Second}}, "Limits.Time is 59s, want 1m to 2h"},
+		{"R35 time, its upper bound", research.Input{Topic: "x", Limits: team.Limits{Time: 2 * time.Hour}}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := tt.brief.Validate()
@@ -61,15 +62,15 @@ func TestBrief(t *testing.T) {
 		assert.Equal(t, "standard", b.Depth)
 		assert.Equal(t, 2000, b.Length)
 		assert.Equal(t, 10, b.MinSources)
-		assert.Equal(t, 5*providers.USD, b.MaxBudget)
+		assert.Equal(t, 5*providers.USD, b.Limits.Cost)
 		assert.InDelta(t, 0.80, *b.MinQuality, 0)
-		assert.Zero(t, b.MaxTime)
+		assert.Zero(t, b.Limits.Time)
 		p = project{brief: research.Input{Topic: "x", Depth: "light"}, cast: map[string][]any{"planner": {reference()}, "supervisor": {marks(0.9)}}}.play(t)
 		assert.Equal(t, 5, p.state.Input.MinSources)
 	})
 	t.Run("R30 RC32 the host may refuse", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Hooks.Admit = func(b research.Input) error {
+		p.cfg.Rules.Admit = func(b research.Input) error {
 			if b.Tone == "professional" {
 				return errBoom
 			}
@@ -82,7 +83,7 @@ func TestBrief(t *testing.T) {
 	})
 	t.Run("RX25 the host's panic is a refusal", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Hooks.Admit = func(research.Input) error { panic("oh") }
+		p.cfg.Rules.Admit = func(research.Input) error { panic("oh") }
 		require.ErrorIs(t, p.play(t).err, research.ErrRejected)
 	})
 }
@@ -99,22 +100,22 @@ func TestConfig(t *testing.T) {
 		want string
 	}{
 		{"RX22 iterations", research.Config{Policy: research.Policy{Iterations: -1}}, "Policy.Iterations is -1, want 0 or more"},
-		{"RX22 attempts", research.Config{Retry: research.Retry{Attempts: -1}}, "Retry.Attempts is -1"},
-		{"R69 wait", research.Config{Retry: research.Retry{Wait: -2}}, "Retry.Wait is -2ns, want -1ns or more"},
-		{"R69 factor", research.Config{Retry: research.Retry{Factor: 0.5}}, "Retry.Factor is 0.5, want 1 to 1000"},
-		{"R69 factor is no number", research.Config{Retry: research.Retry{Factor: math.NaN()}}, "Retry.Factor is NaN"},
-		{"RX13 longest wait", research.Config{Retry: research.Retry{Longest: -1}}, "Retry.Longest is -1ns"},
-		{"R60 step limit", research.Config{Limits: research.Limits{StepLimit: -1}}, "Limits.StepLimit is -1"},
-		{"RX5 calls", research.Config{Limits: research.Limits{Calls: -1}}, "Limits.Calls is -1"},
-		{"RX14 timeout", research.Config{Limits: research.Limits{Timeout: -1}}, "Limits.Timeout is -1ns"},
-		{"RC42 estimate", research.Config{Limits: research.Limits{Estimate: -1}}, "Limits.Estimate is -1"},
+		{"RX22 attempts", retries(orchestrator.Attempts{Max: orchestrator.None}), "Rules.Retrier: Max is -1"},
+		{"R69 wait", retries(orchestrator.Attempts{Wait: -1}), "Rules.Retrier: Wait is -1ns"},
+		{"R69 factor", retries(orchestrator.Attempts{Factor: -0.5}), "Rules.Retrier: Factor is -0.5"},
+		{"R69 factor is no number", retries(orchestrator.Attempts{Factor: math.NaN()}), "Rules.Retrier: Factor is NaN"},
+		{"RX13 longest wait", retries(orchestrator.Attempts{Longest: -1}), "Rules.Retrier: Longest is -1ns"},
+		{"R60 step limit", research.Config{Bounds: research.Bounds{StepLimit: -1}}, "Bounds.StepLimit is -1"},
+		{"RX5 calls", research.Config{Limits: team.Limits{Calls: -2}}, "Limits.Calls is -2"},
+		{"RX14 timeout", research.Config{Bounds: research.Bounds{Timeout: -1}}, "Bounds.Timeout is -1"},
+		{"RC42 estimate", research.Config{Limits: team.Limits{Estimate: -2}}, "Limits.Estimate is -0.000000002"},
 		{"N2 assumed score", research.Config{Policy: research.Policy{AssumeScore: new(1.5)}}, "Policy.AssumeScore is 1.5, want 0 to 1"},
-		{"RC13 weights", research.Config{Policy: research.Policy{Weights: grading.Weights{Article: -1}}}, "Policy.Weights: grading: the weight of article is -1"},
+		{"RC13 weights", research.Config{Rules: research.Rules{Scorer: grading.Weighted{"article": -1}}}, "Rules.Scorer: the weight of article is -1"},
 		{"R48 a worker twice", research.Config{Workers: append(research.Catalogue(), research.Catalogue()[0])}, `Workers[11] ("web_search"): ID is empty or that of an earlier worker`},
 		{"R48 no ID", research.Config{Workers: change(func(all []research.Worker) { all[1].ID = "" })}, `Workers[1] (""): ID is empty`},
 		{"R48 a category", research.Config{Workers: change(func(all []research.Worker) { all[0].Category = "art" })}, `Category is "art"`},
 		{"R59 a priority", research.Config{Workers: change(func(all []research.Worker) { all[0].Priority = "TOP" })}, `Priority is "TOP"`},
-		{"RX14 a negative estimate", research.Config{Workers: change(func(all []research.Worker) { all[0].EstTime = -1 })}, "EstCost, EstTime or Timeout is negative"},
+		{"RX14 a negative estimate", research.Config{Workers: change(func(all []research.Worker) { all[0].EstTime = -1 })}, "Workers[0].EstTime is -1, want 0s or more"},
 		{"R71 a fallback that is not there", research.Config{Workers: change(func(all []research.Worker) { all[0].Fallback = "ghost" })}, `Fallback is "ghost"`},
 		{"R71 itself as its fallback", research.Config{Workers: change(func(all []research.Worker) { all[0].Fallback = "web_search" })}, `Fallback is "web_search"`},
 		{"R50 a cheaper worker of another kind", research.Config{Workers: change(func(all []research.Worker) { all[0].Cheaper = "editor" })}, `Cheaper is "editor"`},
@@ -135,8 +136,8 @@ func TestConfig(t *testing.T) {
 		})
 	}
 	t.Run("RX22 all faults are in one error", func(t *testing.T) {
-		_, err := research.New(research.Config{Limits: research.Limits{StepLimit: -1}, Retry: research.Retry{Attempts: -1}})
-		for _, fault := range []string{"StepLimit", "Attempts", "Workers"} {
+		_, err := research.New(research.Config{Bounds: research.Bounds{StepLimit: -1}, Rules: retries(orchestrator.Attempts{Max: -1}).Rules})
+		for _, fault := range []string{"StepLimit", "Max", "Workers"} {
 			require.ErrorContains(t, err, fault)
 		}
 	})
@@ -162,12 +163,19 @@ func TestConfig(t *testing.T) {
 	})
 }
 
+func retries(a orchestrator.Attempts) research.Config {
+	return research.Config{Rules: research.Rules{Retrier: a}}
+}
+
 func TestConfigJSON(t *testing.T) {
 	whole := research.Config{
 		Name: "paper", Agents: research.Agents{Planner: "p", Supervisor: "s", Strategist: "t", Merger: "m"}, Workers: research.Catalogue(),
-		Policy: research.Policy{Iterations: 2, Weights: grading.Weights{Article: 1}, AssumeScore: new(0.0), LastOnForce: true, WarnInfeasible: true},
-		Retry:  research.Retry{Attempts: 4, Wait: orchestrator.None, Factor: 1.5, Longest: time.Minute},
-		Limits: research.Limits{StepLimit: 2, Calls: 9, Timeout: 90 * time.Second, Estimate: cents(5)},
+		Rules: research.Rules{
+			Scorer: grading.Weighted{"article": 1}, Ranker: research.Best{Latest: true},
+			Retrier: orchestrator.Attempts{Max: 4, Factor: 1.5, Longest: time.Minute},
+		},
+		Policy: research.Policy{Iterations: 2, AssumeScore: new(0.0), WarnInfeasible: true},
+		Limits: team.Limits{Calls: 9, Time: time.Hour, Estimate: cents(5)}, Bounds: research.Bounds{StepLimit: 2, Timeout: 90 * time.Second},
 	}
 	data, err := json.Marshal(whole)
 	require.NoError(t, err)
@@ -175,16 +183,18 @@ func TestConfigJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &again))
 	assert.Equal(t, whole, again)
 	assert.Contains(t, string(data), `"estCost":0.2,"estTime":"5m0s"`)
-	assert.Contains(t, string(data), `"limits":{"stepLimit":2,"calls":9,"timeout":"1m30s","estimate":0.05}`)
+	assert.Contains(t, string(data), `"rules":{"ranker":{"latest":true},"retrier":{"max":4,"wait":"0s","factor":1.5,"longest":"1m0s","fresh":false,"final":false},"scorer":{"article":1}}`)
+	assert.Contains(t, string(data), `"limits":{"calls":9,"time":"1h0m0s","estimate":0.05},"bounds":{"stepLimit":2,"timeout":"1m30s"}`)
 
-	data, err = json.Marshal(research.Config{Hooks: research.Hooks{Admit: func(research.Input) error { return nil }}, Prompts: fstest.MapFS{}})
+	data, err = json.Marshal(research.Config{Rules: research.Rules{Admit: func(research.Input) error { return nil }}, Prompts: fstest.MapFS{}})
 	require.NoError(t, err)
-	assert.JSONEq(t, `{}`, string(data), "hooks and prompts stay out")
+	assert.JSONEq(t, `{"rules":{}}`, string(data), "functions and prompts stay out")
 
 	for text, fault := range map[string]string{
-		`{"limits":{"timeout":300}}`:                    "",
+		`{"bounds":{"timeout":300}}`:                    "",
 		`{"limits":{"timeouts":300}}`:                   "limits.timeouts is unknown",
-		`{"retry":{"wait":"soon"}}`:                     `retry.wait is "soon", want a duration`,
+		`{"rules":{"retrier":{"wait":"soon"}}}`:         `rules.retrier.wait is "soon", want a duration`,
+		`{"rules":{"grader":{}}}`:                       "rules.grader is unknown",
 		`{"policy":{"iterations":"2"}}`:                 "policy.iterations is a JSON string, want a whole number",
 		`{"agents":{"planer":"x"}}`:                     "agents.planer is unknown",
 		`{"hooks":{}}`:                                  "hooks is unknown",
@@ -194,7 +204,7 @@ func TestConfigJSON(t *testing.T) {
 		err := json.Unmarshal([]byte(text), &again)
 		if fault == "" {
 			require.NoError(t, err)
-			assert.Equal(t, 5*time.Minute, again.Limits.Timeout)
+			assert.Equal(t, 5*time.Minute, again.Bounds.Timeout)
 			continue
 		}
 		require.ErrorContains(t, err, fault, text)

@@ -57,7 +57,7 @@ func TestEvaluation(t *testing.T) {
 		got := p.play(t)
 		i := 0
 		for _, rec := range got.log {
-			if rec.Kind == research.EventIterationStarted {
+			if rec.Kind == string(research.EventIterationStarted) {
 				i++
 			}
 		}
@@ -134,7 +134,7 @@ func TestImprovement(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := scored(tt.first, tt.last)
 			p.brief.MinQuality = new(0.99)
-			p.cfg.Policy = research.Policy{Iterations: 2, LastOnForce: true}
+			p.cfg.Policy.Iterations, p.cfg.Rules.Ranker = 2, research.Best{Latest: true}
 			assert.Equal(t, tt.want, p.play(t).out.Metrics.Improvement)
 		})
 	}

@@ -111,10 +111,10 @@ func ExampleConfig_prompts() {
 	// Output: Asked: author: 600 words, professional.
 }
 
-// A hook refuses what the host does not want.
-func ExampleHooks() {
+// A rule refuses what the host does not want.
+func ExampleRules() {
 	workers, roster := newsroom()
-	flow, err := research.New(research.Config{Workers: workers, Hooks: research.Hooks{Admit: func(in research.Input) error {
+	flow, err := research.New(research.Config{Workers: workers, Rules: research.Rules{Admit: func(in research.Input) error {
 		if strings.Contains(strings.ToLower(in.Topic), "secret") {
 			return errors.New("we do not write about secrets")
 		}
@@ -129,18 +129,18 @@ func ExampleHooks() {
 	}
 	_, err = flow.Run(context.Background(), eng, research.Input{Topic: "The secret ferry"})
 	fmt.Println(errors.Is(err, research.ErrRejected), err)
-	// Output: true research: Hooks.Admit: we do not write about secrets
+	// Output: true research: Rules.Admit: we do not write about secrets
 }
 
 // Twelve minutes are too few for the web search and the checks.
-func ExampleOptimise() {
+func ExampleBestFit() {
 	plan := research.Plan{Steps: []research.Step{
 		{ID: "search", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search", "academic_search", "news_search"}},
 		{ID: "think", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"content_synthesizer"}},
 		{ID: "write", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}},
 		{ID: "check", Category: research.Checking, Mode: research.Parallel, Workers: []string{"fact_checker", "editor"}},
 	}}
-	fit, report, err := research.Optimise(plan, research.Room{Cost: providers.Dollars(5), Time: 12 * time.Minute}, research.Catalogue())
+	fit, report, err := research.BestFit{}.Optimise(plan, research.Room{Cost: providers.Dollars(5), Time: 12 * time.Minute}, research.Catalogue())
 	if err != nil {
 		log.Fatal(err)
 	}

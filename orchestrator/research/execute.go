@@ -16,18 +16,18 @@ import (
 // execute runs the plan step by step.
 func (r *run) execute(c *orchestrator.Context) error {
 	for i, s := range r.state.Plan.Steps {
-		c.Emit(EventStepStarted, Event{Step: s.ID, Percent: r.percent()})
+		r.Emit(c, EventStepStarted, &Event{Step: s.ID, Percent: r.percent()})
 		err := r.step(c, i)
 		if err == nil {
 			r.state.StepIndex = i + 1
 			r.act(c, "Orchestrator", "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
 		}
-		c.Emit(EventStepFinished, Event{Step: s.ID, Percent: r.percent()})
+		r.Emit(c, EventStepFinished, &Event{Step: s.ID, Percent: r.percent()})
 		if err != nil {
 			return err
 		}
 	}
-	r.fire(c, moveExecuted)
+	r.machine.Fire(c, moveExecuted)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (r *run) runSequential(c *orchestrator.Context, parts []*part) error {
 func (r *run) runParallel(c *orchestrator.Context, parts []*part) (failed error) {
 	q := orchestrator.NewQueue[struct{}](c)
 	for next := 0; ; {
-		for ; failed == nil && next < len(parts) && (r.Limits.StepLimit == 0 || q.Len() < r.Limits.StepLimit); next++ {
+		for ; failed == nil && next < len(parts) && (r.Bounds.StepLimit == 0 || q.Len() < r.Bounds.StepLimit); next++ {
 			p := parts[next]
 			q.Go(p.ID, func(c *orchestrator.Context) (struct{}, error) { return struct{}{}, r.work(c, p) })
 		}
@@ -122,13 +122,13 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 		return r.skip(c, p, "time", timeUp)
 	}
 	k, err := r.try(c, p, p.Worker, p.task)
-	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && other.ID != "" {
-		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) {
+	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !broken(err) && other.ID != "" {
+		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || broken(ferr) {
 			return ferr
 		}
 	}
 	switch {
-	case err == nil, r.breaks(c, err):
+	case err == nil, r.breaks(c, err), broken(err):
 		return err
 	case p.Critical:
 		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), err)
@@ -146,7 +146,7 @@ func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 	p.short = code != "agent-failed"
 	r.missed = append(r.missed, p.ID)
 	r.warn(c, code, p.ID, "%s", p.absence(cause))
-	c.Emit(EventWorkerSkipped, Event{Agent: p.ID, Step: p.step, Text: cause})
+	r.Emit(c, EventWorkerSkipped, &Event{Event: team.Event{Who: p.ID, Text: cause}, Step: p.step})
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 // iteration.
 func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
 	r.state.Tasks[p.task].Status = taskFailed
-	c.Emit(EventWorkerReplaced, Event{Agent: p.ID, Step: p.step, Text: w.ID})
+	r.Emit(c, EventWorkerReplaced, &Event{Event: team.Event{Who: p.ID, Text: w.ID}, Step: p.step})
 	p.filled = slices.ContainsFunc(r.state.Tasks, func(t Task) bool {
 		return t.Worker == w.ID && t.Iteration == r.state.Iteration && t.Status == taskCompleted
 	})
@@ -172,20 +172,11 @@ func (r *run) try(c *orchestrator.Context, p *part, w Worker, task int) (*call, 
 	p.drafts = slices.DeleteFunc(slices.Clone(r.state.Writing), func(o WorkerOutput) bool { return !find(r.Workers, o.Worker).feeds(w) })
 	t := func() *Task { return &r.state.Tasks[task] } // parallel parts may append tasks meanwhile
 	t().Status = taskRunning
-	k := &call{Worker: w, op: "work", step: p.step, input: r.workerInput(w, t().ID, p.before), output: wanted[w.Category], repairs: 2}
-	worth := func(err error) bool {
-		again, panicked := team.Guard("Hooks.Retryable", func() (bool, error) { return r.Hooks.Retryable(w.ID, err), nil })
-		return again && panicked == nil
+	k := &call{
+		Worker: w, op: "work", step: p.step, input: r.workerInput(w, t().ID, p.before), output: wanted[w.Category], repairs: 2,
+		task: t, retrier: r.retrier(c, func(error) bool { return false }),
 	}
-	made, _, err := team.Try(c, r.attempts(c, k, worth), func(try int) (json.RawMessage, error) {
-		t().Attempts = try
-		made, err := ask(r, c, k, payload(w))
-		t().Usage = k.used
-		if err != nil {
-			t().Error = prompt.OneLine(err.Error())
-		}
-		return made, err
-	})
+	made, err := ask(r, c, k, payload(w))
 	t().Status = taskFailed
 	if err == nil {
 		t().Status = taskCompleted

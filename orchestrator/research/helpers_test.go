@@ -5,13 +5,16 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -29,6 +32,11 @@ const (
 	completed   research.Phase = "completed"
 	failed      research.Phase = "failed"
 )
+
+// attempts is the default Retrier with other numbers.
+func attempts(most int, longest time.Duration) orchestrator.Retrier {
+	return orchestrator.Attempts{Max: most, Wait: 2 * time.Second, Factor: 2, Longest: longest, Final: true}
+}
 
 // cents are hundredths of a USD.
 func cents(n int) providers.NanoUSD { return providers.NanoUSD(n) * providers.USD / 100 }
@@ -180,11 +188,11 @@ func (p played) phases() []research.Phase {
 }
 
 // events are the run's own records of a kind.
-func (p played) events(t *testing.T, kind string) []research.Event {
+func (p played) events(t *testing.T, kind team.Kind) []research.Event {
 	t.Helper()
 	var found []research.Event
 	for _, rec := range p.log {
-		if rec.Kind == kind {
+		if rec.Kind == string(kind) {
 			var e research.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)
@@ -197,8 +205,8 @@ func (p played) events(t *testing.T, kind string) []research.Event {
 func (p played) waits(t *testing.T, worker string) []float64 {
 	t.Helper()
 	var all []float64
-	for _, e := range p.events(t, research.EventAgentDelayed) {
-		if worker == "" || e.Agent == worker {
+	for _, e := range p.events(t, research.EventAgentRetried) {
+		if worker == "" || e.Who == worker {
 			all = append(all, e.Wait.Seconds())
 		}
 	}
@@ -259,12 +267,12 @@ func count[T comparable](all []T, one T) int {
 }
 
 // kinds are the kinds of the run's own records, in order.
-func kinds(p played) []string {
+func kinds(p played) []team.Kind {
 	engines := []string{"started", "resumed", "called", "slept", "ended", "canceled"}
-	var all []string
+	var all []team.Kind
 	for _, rec := range p.log {
 		if !slices.Contains(engines, rec.Kind) {
-			all = append(all, rec.Kind)
+			all = append(all, team.Kind(rec.Kind))
 		}
 	}
 	return all

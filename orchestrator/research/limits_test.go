@@ -18,7 +18,7 @@ import (
 func TestLimits(t *testing.T) {
 	t.Run("RA68 RX4 the budget is used up before a critical worker", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(100)
+		p.brief.Limits.Cost = cents(100)
 		p.cast["planner"] = []any{small()}
 		p.cfg.Policy.WarnInfeasible = true
 		p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RA69 RX4 the budget is used up after an iteration", func(t *testing.T) {
 		p := scored(0.7)
-		p.brief.MaxBudget = cents(300)
+		p.brief.Limits.Cost = cents(300)
 		p.cast["supervisor"] = []any{costs(400, marks(0.7))}
 		got := p.play(t)
 		require.NoError(t, got.err)
@@ -45,7 +45,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RX4 RX5 no new optional worker without money", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(300)
+		p.brief.Limits.Cost = cents(300)
 		p.cast["article_writer"] = []any{costs(310, "text")}
 		got := p.play(t)
 		require.NoError(t, got.err)
@@ -58,7 +58,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RX5 calls under way beside each other are counted", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(300)
+		p.brief.Limits.Cost = cents(300)
 		for _, w := range []string{"web_search", "academic_search", "news_search"} {
 			p.cast[w] = []any{costs(200, sources(research.Source{Title: w}))}
 		}
@@ -69,7 +69,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RX3 R94 the time is up", func(t *testing.T) {
 		p := scored(0.7)
-		p.brief.MaxTime = 30 * time.Minute
+		p.brief.Limits.Time = 30 * time.Minute
 		p.cast["content_synthesizer"] = []any{flowtest.Hang()}
 		p.workers = research.Catalogue()
 		i := 5
@@ -89,7 +89,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RX3 a critical call under way is not cut at the deadline", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 18 * time.Minute
+		p.brief.Limits.Time = 18 * time.Minute
 		p.cast["content_synthesizer"] = []any{flowtest.Delay(3*time.Minute, map[string]string{})}
 		p.cast["web_search"] = []any{flowtest.Delay(9*time.Minute, sources(research.Source{Title: "x"}))}
 		p.cast["article_writer"] = []any{flowtest.Delay(10*time.Minute, "text")}
@@ -100,7 +100,7 @@ func TestLimits(t *testing.T) {
 	})
 	t.Run("RX3 critical workers have one attempt when the time is up", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 20 * time.Minute
+		p.brief.Limits.Time = 20 * time.Minute
 		p.cast["content_synthesizer"] = []any{flowtest.Hang()}
 		p.workers = research.Catalogue()
 		p.workers[5].Timeout = time.Hour

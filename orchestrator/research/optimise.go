@@ -23,7 +23,7 @@ type Room struct {
 // exceeds tells whether an amount is beyond its bound.
 func exceeds[N ~int64](n, bound N) bool { return bound != 0 && n > bound }
 
-// Report is what Optimise did.
+// Report is what an Optimiser did.
 type Report struct {
 	Parallelised []string          `json:"parallelised,omitempty"` // steps
 	Merged       []string          `json:"merged,omitempty"`       // steps that were joined to the one before
@@ -35,8 +35,7 @@ type Report struct {
 	Unmet        []string          `json:"unmet,omitempty"` // bounds that every plan exceeds
 }
 
-// Optimise returns the best plan within bounds that can be made of p. It is a pure
-// function, and idempotent.
+// BestFit is the [Optimiser] that finds the best plan within bounds. It is idempotent.
 //
 // Workers of a step run in parallel unless one needs another one's products, and
 // consecutive steps of one category are joined if their workers do not need each other.
@@ -50,7 +49,10 @@ type Report struct {
 // If no plan fits, Report.Unmet says why, and the plan has the critical workers, and those
 // that a plan cannot do without. A plan that is too large or has too many combinations is
 // ErrInvalidPlan.
-func Optimise(p Plan, within Room, workers []Worker) (Plan, Report, error) {
+type BestFit struct{}
+
+// Optimise returns the best plan that can be made of p.
+func (BestFit) Optimise(p Plan, within Room, workers []Worker) (Plan, Report, error) {
 	if err := p.tooLarge(); err != nil {
 		return p, Report{}, team.Fail(ErrInvalidPlan, "%w", err)
 	}

@@ -38,7 +38,7 @@ func documentPlan() research.Plan {
 }
 
 func optimise(t require.TestingT, p research.Plan, within research.Room, reg []research.Worker) (research.Plan, research.Report) {
-	got, report, err := research.Optimise(p, within, reg)
+	got, report, err := research.BestFit{}.Optimise(p, within, reg)
 	require.NoError(t, err)
 	return got, report
 }
@@ -175,12 +175,12 @@ func TestOptimise(t *testing.T) {
 		for i := range 65 {
 			p.Steps = append(p.Steps, research.Step{ID: strconv.Itoa(i), Workers: []string{"article_writer"}})
 		}
-		_, _, err := research.Optimise(p, research.Room{}, reg)
+		_, _, err := research.BestFit{}.Optimise(p, research.Room{}, reg)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 		require.EqualError(t, err, "the plan has 65 steps and 65 workers, want at most 64 and 256")
 		p.Steps = p.Steps[:1]
 		p.Steps[0].Workers = slices.Repeat([]string{"web_search"}, 257)
-		_, _, err = research.Optimise(p, research.Room{}, reg)
+		_, _, err = research.BestFit{}.Optimise(p, research.Room{}, reg)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 	})
 	t.Run("RC43 plans that are too complex", func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestOptimise(t *testing.T) {
 		}
 		all = append(all, research.Worker{ID: "x", Category: research.Checking, Needs: all[0].Needs})
 		p.Steps = append(p.Steps, research.Step{ID: "w", Mode: research.Sequential, Workers: []string{"w"}}, research.Step{ID: "x", Mode: research.Sequential, Workers: []string{"x"}})
-		_, _, err := research.Optimise(p, research.Room{Cost: 195}, all)
+		_, _, err := research.BestFit{}.Optimise(p, research.Room{Cost: 195}, all)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 		require.ErrorContains(t, err, "more than 100000 combinations")
 	})
@@ -675,8 +675,9 @@ func largePlan() (research.Plan, []research.Worker) {
 // RC43: 256 workers in at most 50 ms.
 func BenchmarkOptimise256(b *testing.B) {
 	p, all := largePlan()
+	var best research.BestFit
 	for b.Loop() {
-		if _, _, err := research.Optimise(p, research.Room{Cost: 1500, Time: 150, StepLimit: 3}, all); err != nil {
+		if _, _, err := best.Optimise(p, research.Room{Cost: 1500, Time: 150, StepLimit: 3}, all); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,50 +2,43 @@ package research
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/providers"
 )
 
 // Input is the request for an article. Only Topic is required. A zero field is its default.
 type Input struct {
-	RequestID        string            `json:"requestId,omitempty"`        // the host's ID, which comes back in the Outcome; "": none
-	Topic            string            `json:"topic"`                      // subject of the article, 1 to 500 characters
-	ContentType      string            `json:"contentType,omitempty"`      // article, blog_post, research_report, tutorial, documentation or summary; "": article
-	Length           int               `json:"length,omitempty"`           // words, 500 to 10,000; 0: 2,000
-	Tone             string            `json:"tone,omitempty"`             // professional, casual, academic, technical or conversational; "": professional
-	Depth            string            `json:"depth,omitempty"`            // light, standard or deep; "": standard
-	MinSources       int               `json:"minSources,omitempty"`       // number of sources, 1 to 50; 0: 10, or 5 if Depth is light
-	PreferredSources []string          `json:"preferredSources,omitempty"` // kinds such as "academic"; nil: none
-	MinQuality       *float64          `json:"minQuality,omitempty"`       // threshold of the score, 0 to 1; nil: 0.80
-	MaxBudget        providers.NanoUSD `json:"max_budget,omitempty"`       // 0.50 to 50 USD; 5 USD
-	MaxTime          time.Duration     `json:"max_time,omitempty"`         // 1 minute to 2 hours, in nanoseconds; no limit
-	AllowUnpriced    bool              `json:"allow_unpriced,omitempty"`   // models without a known price may be called: then MaxBudget limits only known costs
+	RequestID        string      `json:"requestId,omitzero"`                                                                                              // the host's ID, which comes back in the Outcome; "": none
+	Topic            string      `json:"topic" required:"true"`                                                                                           // subject of the article, 1 to 500 characters
+	ContentType      string      `json:"contentType,omitzero" default:"article" oneof:"article blog_post research_report tutorial documentation summary"` // "": article
+	Length           int         `json:"length,omitzero" default:"2000" min:"500" max:"10000"`                                                            // words; 0: 2,000
+	Tone             string      `json:"tone,omitzero" default:"professional" oneof:"professional casual academic technical conversational"`              // "": professional
+	Depth            string      `json:"depth,omitzero" default:"standard" oneof:"light standard deep"`                                                   // "": standard
+	MinSources       int         `json:"minSources,omitzero" default:"10" min:"1" max:"50"`                                                                            // number of sources; 0: 10, or 5 if Depth is light
+	PreferredSources []string    `json:"preferredSources,omitempty"`                                                                                      // kinds such as "academic"; nil: none
+	MinQuality       *float64    `json:"minQuality,omitempty" default:"0.8" min:"0" max:"1"`                                                              // threshold of the score; nil: 0.80
+	Limits           team.Limits `json:"limits,omitzero"`                                                                                                 // fields that are set replace those of Config.Limits
 }
 
-var (
-	contentTypes = []string{"article", "blog_post", "research_report", "tutorial", "documentation", "summary"}
-	tones        = []string{"professional", "casual", "academic", "technical", "conversational"}
-	depths       = []string{"light", "standard", "deep"}
-)
+// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
+func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
+
+// MarshalJSON implements json.Marshaler.
+func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
 
 // ErrRejected says that an input was not admitted: no iteration was started.
 const ErrRejected = agent.Code("research/rejected")
 
-// withDefaults sets the zero fields of in to their defaults.
-func (in Input) withDefaults() Input {
-	in.ContentType, in.Tone, in.Depth = cmp.Or(in.ContentType, contentTypes[0]), cmp.Or(in.Tone, tones[0]), cmp.Or(in.Depth, "standard")
-	in.Length = cmp.Or(in.Length, 2000)
-	in.MaxBudget = cmp.Or(in.MaxBudget, 5*providers.USD)
-	in.MinSources = cmp.Or(in.MinSources, map[string]int{"light": 5}[in.Depth], 10)
-	in.MinQuality = new(*cmp.Or(in.MinQuality, new(0.80)))
-	in.PreferredSources = slices.Clone(in.PreferredSources)
+// withDefaults returns a copy of in with defaults, and with the limits that it leaves out.
+func (in Input) withDefaults(limits team.Limits) Input {
+	in = team.Clone(in)
+	in.Limits = in.Limits.Or(limits)
+	in.MinSources = cmp.Or(in.MinSources, map[string]int{"light": 5}[in.Depth])
+	team.Defaults(&in)
 	return in
 }
 
@@ -54,19 +47,11 @@ func (in Input) withDefaults() Input {
 // default.
 func (in Input) Validate() error {
 	var f team.Faults
-	n, missing := utf8.RuneCountInString(in.Topic), strings.TrimSpace(in.Topic) == ""
-	f.If(missing, "topic is missing")
-	f.If(!missing && (n > 500 || !utf8.ValidString(in.Topic)), "topic has %d characters, want a text of 1 to 500", n)
-	in = in.withDefaults()
-	f.If(!slices.Contains(contentTypes, in.ContentType), "contentType is %q, want one of %q", in.ContentType, contentTypes)
-	f.If(!slices.Contains(tones, in.Tone), "tone is %q, want one of %q", in.Tone, tones)
-	f.If(!slices.Contains(depths, in.Depth), "depth is %q, want one of %q", in.Depth, depths)
-	f.If(in.Length < 500 || in.Length > 10_000, "length is %d words, want 500 to 10,000", in.Length)
-	f.If(in.MinSources < 1 || in.MinSources > 50, "minSources is %d, want 1 to 50", in.MinSources)
-	f.If(in.Depth == "light" && in.MinSources > 12, "minSources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)
-	f.Within("minQuality", *in.MinQuality, 0, 1)
-	f.If(in.MaxBudget < providers.USD/2 || in.MaxBudget > 50*providers.USD, "max_budget is %s USD, want 0.50 to 50", amount(in.MaxBudget))
-	f.If(in.MaxTime != 0 && (in.MaxTime < time.Minute || in.MaxTime > 2*time.Hour), "max_time is %v, want 1m to 2h", in.MaxTime)
+	f.Check(in)
+	n := utf8.RuneCountInString(in.Topic)
+	f.If(n > 500 || !utf8.ValidString(in.Topic), "Topic has %d characters, want a text of 1 to 500", n)
+	f.If(in.Depth == "light" && in.MinSources > 12, "MinSources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)
+	checkLimits(&f, in.Limits)
 	return f.Err()
 }
 
@@ -87,6 +72,12 @@ type Outcome struct {
 	Failure     *Failure           `json:"failure,omitempty"` // why the run failed; nil: it did not
 	Course      Course             `json:"course,omitzero"`
 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
+
+// MarshalJSON implements json.Marshaler.
+func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
 
 // Result returns the article's text. "": there is none.
 func (o Outcome) Result() string { return cmp.Or(o.Article, new(Article)).Content }

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -54,16 +55,15 @@ func (r *run) plan(c *orchestrator.Context) error {
 		}
 	}
 	p = p.without(func(id string) bool { return find(r.Workers, id).ID == "" })
-	p = p.required(r.state.Input, r.Workers).estimated(r.Workers, r.Limits.StepLimit)
+	p = p.required(r.state.Input, r.Workers).estimated(r.Workers, r.Bounds.StepLimit)
 	p.ID = fmt.Sprintf("plan-%d", r.state.Iteration)
 	if have, want := r.researchers(p), routing.ResearchWorkers(r.state.Input.MinSources); have < want {
 		r.warn(c, "few-research-workers", "", "research workers: %d, want %d for %d sources", have, want, r.state.Input.MinSources)
 	}
 	r.state.Plan, r.state.StepIndex = &p, 0
 	r.act(c, "Planner", "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
-	c.Emit(EventPlanCreated, Event{Plan: &p, Iteration: r.state.Iteration})
-	r.fire(c, movePlanned)
-	return nil
+	r.Emit(c, EventPlanCreated, &Event{Plan: &p, Iteration: r.state.Iteration})
+	return r.machine.Go(c, movePlanned)
 }
 
 // proposed is the planner's plan. A plan that was not repaired is used if unknown workers
@@ -73,23 +73,21 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	var wrong error
 	k := r.call("plan", "planner", r.Agents.Planner, planWanted, r.plannerInput(c))
 	k.repairs = 2
-	worth := func(err error) bool { return !errors.Is(err, orchestrator.ErrMalformed) && team.Retryable(err) }
-	_, _, err = team.Try(c, r.attempts(c, k, worth), func(int) (Plan, error) {
-		return ask(r, c, k, func(resp agent.Response) (p Plan, err error) {
-			if p, err = readPlan(resp); err != nil {
-				return p, err
-			}
-			last = p.complete(r.Workers)
-			if unknown, wrong = last.check(r.Workers); wrong == nil && unknown != nil {
-				return last, fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
-			}
-			return last, wrong
-		})
+	k.retrier = r.retrier(c, isMalformed)
+	_, err = ask(r, c, k, func(resp agent.Response) (p Plan, err error) {
+		if p, err = readPlan(resp); err != nil {
+			return p, err
+		}
+		last = p.complete(r.Workers)
+		if unknown, wrong = last.check(r.Workers); wrong == nil && unknown != nil {
+			return last, fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
+		}
+		return last, wrong
 	})
 	switch {
-	case err == nil, team.Ends(err):
+	case err == nil, team.Ends(err), broken(err):
 		return last, err
-	case !errors.Is(err, orchestrator.ErrMalformed):
+	case !isMalformed(err):
 		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)
 	case last.Steps == nil:
 		return last, team.Fail(ErrOutput, "planner: %w", err)
@@ -122,7 +120,7 @@ func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	if len(r.state.History) > 0 {
 		last := r.last()
 		in.Previous, in.Score, in.Threshold = last.Plan.shown(), &last.Quality, r.state.Input.MinQuality
-		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, last.marks.Issues, r.missed, r.removed
+		in.Feedback, in.Issues, in.Missed, in.Removed = *r.state.Feedback, last.grade.Issues, r.missed, r.removed
 	}
 	return in
 }
@@ -130,8 +128,7 @@ func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 // optimise makes the plan fit money and time.
 func (r *run) optimise(c *orchestrator.Context) error {
 	given := *r.state.Plan
-	p := r.necessary(c, given)
-	q, report, err := Optimise(p, r.room(c), r.Workers)
+	q, report, err := r.fitted(c, r.necessary(c, given))
 	if err != nil {
 		return err
 	}
@@ -154,9 +151,29 @@ func (r *run) optimise(c *orchestrator.Context) error {
 	}
 	r.state.Plan = &q
 	r.act(c, "Strategy", "optimize_plan", map[string]any{"timeSaved": report.TimeSaved.Minutes(), "costSaved": dollars(report.CostSaved)})
-	c.Emit(EventPlanOptimized, Event{Plan: &q, Report: &report})
-	r.fire(c, moveOptimized)
-	return nil
+	r.Emit(c, EventPlanOptimized, &Event{Plan: &q, Report: &report})
+	return r.machine.Go(c, moveOptimized)
+}
+
+// fitted returns what the Optimiser makes of a plan.
+func (r *run) fitted(c *orchestrator.Context, p Plan) (q Plan, report Report, err error) {
+	var refused error
+	q, err = rule(r, c, "planner", "Optimiser", func() (q Plan, err error) {
+		if q, report, err = r.Rules.Optimiser.Optimise(p, r.room(c), r.Workers); errors.Is(err, ErrInvalidPlan) {
+			refused, err = err, nil
+		}
+		return q, err
+	}, func(q Plan) error {
+		if refused != nil {
+			return nil
+		}
+		unknown, err := q.check(r.Workers)
+		if err == nil && unknown != nil {
+			err = errors.New(strings.Join(unknown, "; "))
+		}
+		return err
+	})
+	return q, report, cmp.Or(err, refused)
 }
 
 // necessary removes what planner and strategist find unnecessary, except critical workers
@@ -187,11 +204,10 @@ func (r *run) necessary(c *orchestrator.Context, p Plan) Plan {
 
 // replan begins the next iteration.
 func (r *run) replan(c *orchestrator.Context) {
-	r.fire(c, moveRevise)
 	r.state.Iteration++
 	r.state.Plan, r.state.StepIndex = nil, 0
 	r.state.Analysis, r.state.Writing, r.state.Quality = []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}
 	r.act(c, "Supervisor", "re_plan", map[string]any{"iteration": r.state.Iteration, "reason": "quality_low"})
-	c.Emit(EventIterationStarted, Event{Iteration: r.state.Iteration, Text: *r.state.Feedback})
-	r.fire(c, moveReplan)
+	r.Emit(c, EventIterationStarted, &Event{Event: team.Event{Text: *r.state.Feedback}, Iteration: r.state.Iteration})
+	r.machine.Fire(c, moveReplan)
 }

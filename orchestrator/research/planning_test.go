@@ -99,7 +99,7 @@ func TestPlanning(t *testing.T) {
 		p.cast["news_search"] = []any{errBoom}
 		got := p.play(t)
 		type planned struct {
-			Brief   research.Input `json:"brief"`
+			Brief   research.Brief `json:"brief"`
 			Bands   []string       `json:"complexity_bands"`
 			Workers []struct {
 				ID string `json:"id"`
@@ -142,7 +142,7 @@ func TestPlanning(t *testing.T) {
 func TestStrategy(t *testing.T) {
 	proves(t, []string{"RA72 RA75 R55 the action's figures", "RA75 the action's figures", "R55 the action's figures"}, func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget, p.brief.MaxTime = cents(250), 20*time.Minute
+		p.brief.Limits.Cost, p.brief.Limits.Time = cents(250), 20*time.Minute
 		p.cast["planner"] = []any{plan(0.6,
 			parallel("research", "web_search", "academic_search", "news_search"), step{ID: "extra", Category: "research", Mode: "SEQUENTIAL", Workers: []string{"social_media"}},
 			sequential("analysis", "content_synthesizer"), sequential("writing", "article_writer"), sequential("quality", "fact_checker", "editor", "citation_formatter"))}
@@ -156,7 +156,7 @@ func TestStrategy(t *testing.T) {
 	})
 	t.Run("RA77 RC36 a plan that cannot fit", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(80)
+		p.brief.Limits.Cost = cents(80)
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrInfeasible)
 		assert.Equal(t, "InfeasiblePlanError", got.out.Failure.Type)
@@ -169,7 +169,7 @@ func TestStrategy(t *testing.T) {
 	})
 	t.Run("RC35 fewer workers than the band", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(150)
+		p.brief.Limits.Cost = cents(150)
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Contains(t, got.codes(), "research/below-band")

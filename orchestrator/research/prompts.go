@@ -25,7 +25,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	var all []any
 	for _, category := range categories {
 		for i, revises := range []bool{false, true} {
-			all = append(all, promptData{"w", category, revises, Input{}.withDefaults().brief(), i + 1})
+			all = append(all, promptData{"w", category, revises, Input{}.withDefaults(team.Limits{}).brief(), i + 1})
 		}
 	}
 	return team.Prompts(ownPrompts, host, map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}, 0, nil)

@@ -15,6 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestRecords(t *testing.T) {
@@ -60,9 +61,9 @@ func TestRecords(t *testing.T) {
 		p := scored(0.9)
 		p.cast["editor"] = []any{errBoom, map[string]string{}}
 		got := p.play(t)
-		for kind, n := range map[string]int{
+		for kind, n := range map[team.Kind]int{
 			research.EventPhaseChanged: 6, research.EventPlanCreated: 1, research.EventPlanOptimized: 1, research.EventStepStarted: 4, research.EventStepFinished: 4, research.EventAgentStarted: 11,
-			research.EventAgentDelayed: 1, research.EventAgentFinished: 10, research.EventAgentFailed: 1, research.EventIterationEvaluated: 1, research.EventRunCompleted: 1,
+			research.EventAgentRetried: 1, research.EventAgentFinished: 10, research.EventAgentFailed: 1, research.EventIterationEvaluated: 1, research.EventRunFinished: 1,
 		} {
 			assert.Len(t, got.events(t, kind), n, kind)
 		}
@@ -147,7 +148,7 @@ func ends() map[string]end {
 		}), 0, orchestrator.Partial},
 		"RC41 partial, time in the second iteration": {of(func(p *project) {
 			weak(p)
-			p.brief.MaxTime, p.cfg.Limits.Timeout = 30*time.Minute, time.Hour
+			p.brief.Limits.Time, p.cfg.Bounds.Timeout = 30*time.Minute, time.Hour
 			p.cast["planner"] = []any{small(), flowtest.Hang()}
 		}), 0, orchestrator.Partial},
 		"RC41 partial, the second writer fails": {of(func(p *project) {
@@ -156,17 +157,17 @@ func ends() map[string]end {
 		}), 0, orchestrator.Partial},
 		"RA68 out of budget, money": {of(func(p *project) {
 			infeasible(p)
-			p.brief.MaxBudget = cents(100)
+			p.brief.Limits.Cost = cents(100)
 			p.cast["web_search"] = []any{costs(105, sources(research.Source{Title: "x"}))}
 		}), 0, orchestrator.OutOfBudget},
 		"RX3 out of budget, time": {of(func(p *project) {
-			p.brief.MaxTime, p.cfg.Limits.Timeout = time.Minute, time.Hour
+			p.brief.Limits.Time, p.cfg.Bounds.Timeout = time.Minute, time.Hour
 			p.cast["planner"] = []any{flowtest.Hang()}
 		}), 0, orchestrator.OutOfBudget},
 		"failed, the input":            {of(func(p *project) { p.brief.Topic = " " }), 0, orchestrator.Failed},
 		"RX27 failed, the planner":     {of(func(p *project) { p.cast["planner"] = []any{errBoom} }), 0, orchestrator.Failed},
 		"RA62 failed, prose":           {of(func(p *project) { p.cast["planner"] = []any{"prose"} }), 0, orchestrator.Failed},
-		"RA77 failed, nothing fits":    {of(func(p *project) { p.brief.MaxTime = 2 * time.Minute }), 0, orchestrator.Failed},
+		"RA77 failed, nothing fits":    {of(func(p *project) { p.brief.Limits.Time = 2 * time.Minute }), 0, orchestrator.Failed},
 		"RX9 failed, no writer":        {of(func(p *project) { p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"))} }), 0, orchestrator.Failed},
 		"failed, the writer":           {of(func(p *project) { p.cast["article_writer"] = []any{errBoom} }), 0, orchestrator.Failed},
 		"RA59 failed, all researchers": {of(func(p *project) { p.cast["web_search"] = []any{errBoom} }), 0, orchestrator.Failed},

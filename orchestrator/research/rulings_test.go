@@ -17,6 +17,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -50,7 +51,7 @@ func (p played) warning(t *testing.T, code string) orchestrator.Warning {
 func TestDocumentExamples(t *testing.T) {
 	t.Run("R45 RC43 ten minutes: optional workers go", func(t *testing.T) {
 		p := priced(0.9)
-		p.brief.MaxTime = 10 * time.Minute
+		p.brief.Limits.Time = 10 * time.Minute
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
@@ -76,7 +77,7 @@ func TestDocumentExamples(t *testing.T) {
 	})
 	t.Run("RC41 R51 three weak iterations with money enough", func(t *testing.T) {
 		p := priced(0.5, 0.7, 0.6)
-		p.brief.MaxBudget = 20 * providers.USD
+		p.brief.Limits.Cost = 20 * providers.USD
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
@@ -87,7 +88,7 @@ func TestDocumentExamples(t *testing.T) {
 	t.Run("RC41 R-1 more money never gives less", func(t *testing.T) {
 		for budget := 150; budget <= 550; budget += 10 {
 			p := priced(0.6)
-			p.brief.MaxBudget = cents(budget)
+			p.brief.Limits.Cost = cents(budget)
 			got := p.play(t)
 			require.NoError(t, got.err, "%d cents", budget)
 			assert.NotNil(t, got.out.Article, "%d cents", budget)
@@ -117,7 +118,7 @@ func TestStops(t *testing.T) {
 			p.cast["poller"] = []any{errBoom}
 		}},
 		{"RC41 RC42 the second plan does not fit", "research/infeasible-plan", "iteration 2 could not be finished", func(p *project) {
-			p.brief.MaxBudget = cents(260) // 1.45 are spent; 0.05 for the planner and 0.10 for the supervisor leave 1.00
+			p.brief.Limits.Cost = cents(260) // 1.45 are spent; 0.05 for the planner and 0.10 for the supervisor leave 1.00
 			*p = project{cfg: research.Config{Policy: research.Policy{WarnInfeasible: true}}, brief: p.brief, cast: priced(0.65).cast}
 			p.cast["planner"] = []any{costs(5, small())}
 		}},
@@ -125,8 +126,8 @@ func TestStops(t *testing.T) {
 			p.cast["web_search"] = []any{sources(research.Source{Title: "x"}), costs(600, sources(research.Source{Title: "y"}))}
 		}},
 		{"RC41 R-5 the time ends while the second plan is made", "research/time", "the time limit was reached", func(p *project) {
-			p.brief.MaxTime = 30 * time.Minute
-			p.cfg.Limits.Timeout = time.Hour
+			p.brief.Limits.Time = 30 * time.Minute
+			p.cfg.Bounds.Timeout = time.Hour
 			p.cast["planner"] = []any{reference(), flowtest.Hang()}
 		}},
 	} {
@@ -208,7 +209,7 @@ func TestStops(t *testing.T) {
 	})
 	t.Run("R-2 RX4 an optional worker that does not fit is skipped", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(250)
+		p.brief.Limits.Cost = cents(250)
 		p.cast["web_search"] = []any{costs(50, sources(research.Source{Title: "x"}))} // 30 more than planned
 		p.cast["content_synthesizer"] = []any{costs(30, map[string]string{})}
 		p.cast["article_writer"] = []any{costs(90, "text")}
@@ -227,7 +228,7 @@ func TestStops(t *testing.T) {
 	})
 	t.Run("R-2 RX4 an optional worker that the money does not reach", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(170)
+		p.brief.Limits.Cost = cents(170)
 		p.cfg.Limits.Estimate = cents(1)
 		p.cast["planner"] = []any{plan(0.6, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "editor"))}
 		p.cast["article_writer"] = []any{costs(155, "text")} // 15 are left, and an editor is said to cost 20
@@ -323,7 +324,7 @@ func TestGrades(t *testing.T) {
 		assert.True(t, strings.HasSuffix(got.out.Article.Content, "\n\none"), "the graded one")
 		assert.Len(t, got.asked["planner"], 2)
 		assert.Contains(t, got.warned(), "Quality 0.65 below target 0.80, but the grade of iteration 2 did not come")
-		p.cfg.Policy.LastOnForce = true
+		p.cfg.Rules.Ranker = research.Best{Latest: true}
 		got = p.play(t)
 		assert.True(t, strings.HasSuffix(got.out.Article.Content, "\n\none"), "the last graded one")
 	})
@@ -367,7 +368,7 @@ func TestGrades(t *testing.T) {
 func TestMoneyAndTime(t *testing.T) {
 	t.Run("RC42 R-14 the planner is told in words what is left", func(t *testing.T) {
 		p := priced(0.6, 0.9)
-		p.brief.MaxTime = 30 * time.Minute
+		p.brief.Limits.Time = 30 * time.Minute
 		p.cast["article_writer"] = []any{flowtest.Delay(8*time.Minute, costs(90, "text"))}
 		got := p.play(t)
 		require.NoError(t, got.err)
@@ -385,7 +386,7 @@ func TestMoneyAndTime(t *testing.T) {
 	})
 	t.Run("RC42 R-5 the rest of the money goes with every call", func(t *testing.T) {
 		p := priced(0.6, 0.9)
-		p.brief.MaxBudget = 6 * providers.USD
+		p.brief.Limits.Cost = 6 * providers.USD
 		p.cfg.Agents.Strategist, p.cfg.Agents.Merger = "strategist", "merger"
 		p.cast["strategist"] = []any{costs(2, `{"drop":[]}`)}
 		p.cast["merger"] = []any{costs(3, research.Draft{Content: "merged"})}
@@ -406,7 +407,7 @@ func TestMoneyAndTime(t *testing.T) {
 		p.cfg.Limits.Estimate = cents(7)
 		got = p.play(t)
 		assert.Equal(t, cents(7), got.asked["supervisor"][0].Limits.Estimate)
-		p.brief.MaxBudget = cents(245)
+		p.brief.Limits.Cost = cents(245)
 		got = p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, cents(220), got.state.Plan.EstCost, "2.40 are left, and 0.07 kept")
@@ -416,7 +417,7 @@ func TestMoneyAndTime(t *testing.T) {
 		p := priced(0.9)
 		p.cast["planner"] = []any{small()}
 		p.cfg.Limits.Estimate = cents(1)
-		p.brief.MaxBudget = cents(115)
+		p.brief.Limits.Cost = cents(115)
 		p.cast["web_search"] = []any{costs(50, sources(research.Source{Title: "x"}))}
 		p.cast["article_writer"] = []any{costs(40, "text")}
 		got := p.play(t)
@@ -426,8 +427,8 @@ func TestMoneyAndTime(t *testing.T) {
 	})
 	t.Run("RC42 R-5 RX3 the time ends for every agent", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 20 * time.Minute
-		p.cfg.Limits.Timeout = time.Hour
+		p.brief.Limits.Time = 20 * time.Minute
+		p.cfg.Bounds.Timeout = time.Hour
 		p.cast["planner"] = []any{flowtest.Hang()}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
@@ -449,7 +450,7 @@ func TestMoneyAndTime(t *testing.T) {
 	})
 	t.Run("RX3 RC42 an evaluation has half a minute, though the time is up", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 20 * time.Minute
+		p.brief.Limits.Time = 20 * time.Minute
 		p.workers = research.Catalogue()
 		p.workers[6].Timeout = time.Hour
 		p.cast["article_writer"] = []any{flowtest.Delay(25*time.Minute, "text")}
@@ -465,7 +466,7 @@ func TestMoneyAndTime(t *testing.T) {
 	})
 	t.Run("RC42 the time of evaluations is kept", func(t *testing.T) {
 		p := scored(0.6)
-		p.brief.MaxTime = 18 * time.Minute
+		p.brief.Limits.Time = 18 * time.Minute
 		p.cast["supervisor"] = []any{flowtest.Delay(4*time.Minute, marks(0.6))}
 		got := p.play(t)
 		require.NoError(t, got.err)
@@ -476,13 +477,13 @@ func TestMoneyAndTime(t *testing.T) {
 	})
 	t.Run("RX13 a wait is no longer than the time", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 20 * time.Minute
+		p.brief.Limits.Time = 20 * time.Minute
 		p.cast["article_writer"] = []any{&providers.Error{Kind: providers.RateLimited, RetryAfter: time.Hour}, "text"}
 		got := p.play(t)
 		require.NoError(t, got.err)
 		require.Len(t, got.waits(t, "article_writer"), 1)
 		assert.InDelta(t, 20*60, got.waits(t, "article_writer")[0], 1)
-		p.cfg.Retry.Longest = time.Minute
+		p.cfg.Rules.Retrier = attempts(3, time.Minute)
 		got = p.play(t)
 		assert.Equal(t, []float64{60}, got.waits(t, "article_writer"))
 	})
@@ -505,14 +506,14 @@ func TestMoneyAndTime(t *testing.T) {
 		p.cast["web_search"] = []any{agent.Response{Data: agent.JSON(sources(research.Source{Title: "x"})), Usage: providers.Usage{Calls: 1, Unpriced: 1}}}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)
-		p.brief.AllowUnpriced = true
+		p.brief.Limits.AllowUnpriced = true
 		got = p.play(t)
 		require.NoError(t, got.err)
 		assert.True(t, got.asked["editor"][0].Limits.AllowUnpriced)
-		p.brief.AllowUnpriced = false
+		p.brief.Limits.AllowUnpriced = false
 		c, _ := p.open(t)
 		c.Options.Budget = orchestrator.Budget{Cost: providers.USD, AllowUnpriced: true}
-		p.brief.MaxBudget = providers.USD
+		p.brief.Limits.Cost = providers.USD
 		c.Options.Budget.Cost = 9 * providers.USD
 		out, _, err := c.Run(t)
 		require.NoError(t, err, "the run's budget allows it")
@@ -785,11 +786,11 @@ func TestEventsHaveEnds(t *testing.T) {
 				}
 				last = rec.Kind
 				require.NoError(t, json.Unmarshal(rec.Data, &e))
-				switch rec.Kind {
+				switch team.Kind(rec.Kind) {
 				case research.EventAgentStarted:
-					open[e.Agent]++
+					open[e.Who]++
 				case research.EventAgentFinished, research.EventAgentFailed:
-					open[e.Agent]--
+					open[e.Who]--
 					require.NotNil(t, e.Usage)
 				case research.EventStepStarted:
 					open["step "+e.Step]++
@@ -801,11 +802,7 @@ func TestEventsHaveEnds(t *testing.T) {
 			for who, n := range open {
 				assert.Zero(t, n, who)
 			}
-			if got.err == nil {
-				assert.Equal(t, research.EventRunCompleted, last)
-			} else {
-				assert.Equal(t, research.EventRunFailed, last)
-			}
+			assert.Equal(t, string(research.EventRunFinished), last)
 		})
 	}
 }
@@ -824,7 +821,7 @@ func TestSurvivors(t *testing.T) {
 	})
 	t.Run("RC11 RX4 no fallback when the money is used up", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxBudget = cents(150)
+		p.brief.Limits.Cost = cents(150)
 		p.workers = append(research.Catalogue(), research.Worker{ID: "second", Category: research.Writing, Critical: true, EstCost: 1})
 		p.workers[6].Fallback = "second"
 		p.cast["planner"] = []any{small()}
@@ -850,8 +847,8 @@ func TestSurvivors(t *testing.T) {
 	})
 	t.Run("RC43 R60 a plan is optimised for the limit on workers at once", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Limits.StepLimit = 2
-		p.brief.MaxTime = 14 * time.Minute
+		p.cfg.Bounds.StepLimit = 2
+		p.brief.Limits.Time = 14 * time.Minute
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, []string{"web_search", "academic_search", "content_synthesizer", "article_writer"}, members(*got.state.Plan))
@@ -889,7 +886,7 @@ func TestSurvivors(t *testing.T) {
 	})
 	t.Run("R60 RX11 who waits for a place beside one that fails is canceled", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Limits.StepLimit = 1
+		p.cfg.Bounds.StepLimit = 1
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), parallel("writing", "article_writer", "fact_checker"))}
 		p.cast["article_writer"] = []any{&providers.Error{Kind: providers.Permanent, Message: "no"}}
 		p.workers = research.Catalogue()
@@ -915,7 +912,7 @@ func TestSurvivors(t *testing.T) {
 		p.cast["news_search"] = []any{errBoom}
 		skipped := p.play(t).events(t, research.EventWorkerSkipped)
 		require.Len(t, skipped, 1)
-		assert.Equal(t, research.Event{Agent: "news_search", Step: "research", Text: "boom"}, skipped[0])
+		assert.Equal(t, research.Event{Event: team.Event{Who: "news_search", Text: "boom"}, Step: "research"}, skipped[0])
 	})
 	t.Run("RX5 a task tells what all its attempts used", func(t *testing.T) {
 		p := scored(0.9)
@@ -943,7 +940,7 @@ func TestSurvivors(t *testing.T) {
 			{ID: "x", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"x"}},
 			{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}},
 		}}
-		q, report, err := research.Optimise(p, research.Room{Cost: cents(30)}, workers)
+		q, report, err := research.BestFit{}.Optimise(p, research.Room{Cost: cents(30)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"a", "x", "w"}, members(q))
 		assert.Equal(t, []string{"b"}, report.Removed)
@@ -954,7 +951,7 @@ func TestSurvivors(t *testing.T) {
 			{ID: "cheap", Category: research.Writing, Critical: true, EstCost: cents(20)},
 		}
 		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"dear"}}}}
-		q, report, err := research.Optimise(p, research.Room{Cost: cents(10)}, workers)
+		q, report, err := research.BestFit{}.Optimise(p, research.Room{Cost: cents(10)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"cheap"}, members(q))
 		assert.Equal(t, []string{"it costs about 0.20 USD, the limit is 0.10"}, report.Unmet)
@@ -963,7 +960,7 @@ func TestSurvivors(t *testing.T) {
 		p := scored(0.9)
 		p.cast["news_search"] = []any{&agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Cost: cents(3)}}}
 		for _, e := range p.play(t).events(t, research.EventAgentFailed) {
-			assert.Equal(t, cents(3), e.Usage.Cost, e.Agent)
+			assert.Equal(t, cents(3), e.Usage.Cost, e.Who)
 		}
 	})
 	t.Run("RC42 for the supervisor what the dearest of these agents cost is reserved", func(t *testing.T) {
@@ -994,7 +991,7 @@ func TestSurvivors(t *testing.T) {
 	})
 	t.Run("RX3 N1 the end of the time comes before a timeout at the same moment", func(t *testing.T) {
 		p := scored(0.9)
-		p.brief.MaxTime = 5 * time.Minute // as long as a planner has
+		p.brief.Limits.Time = 5 * time.Minute // as long as a planner has
 		p.cast["planner"] = []any{flowtest.Hang()}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, orchestrator.ErrBudget)

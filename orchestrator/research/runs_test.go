@@ -9,6 +9,7 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 var straight = []research.Phase{
@@ -166,7 +167,7 @@ func TestWholeRuns(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := scored(0.65, 0.78, 0.70)
-			p.cfg.Policy.LastOnForce = tt.last
+			p.cfg.Rules.Ranker = research.Best{Latest: tt.last}
 			p.cast["article_writer"] = []any{research.Draft{Content: "one"}, research.Draft{Content: "two"}, research.Draft{Content: "three"}}
 			got := p.play(t)
 			require.NoError(t, got.err)
@@ -241,11 +242,11 @@ func TestWholeRuns(t *testing.T) {
 		p.brief = research.Input{MinQuality: &quality, MinSources: 51}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrRejected)
-		for _, problem := range []string{"topic is missing", "minQuality is 1.2, want 0 to 1", "minSources is 51, want 1 to 50"} {
+		for _, problem := range []string{"Topic is empty", "MinQuality is 1.2, want 0 to 1", "MinSources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)
 		}
-		assert.Equal(t, []string{research.EventRunRejected}, kinds(got))
-		assert.Contains(t, got.events(t, research.EventRunRejected)[0].Text, "topic is missing")
+		assert.Equal(t, []team.Kind{research.EventRunStarted, research.EventRunFinished}, kinds(got))
+		assert.Contains(t, got.events(t, research.EventRunFinished)[0].Text, "Topic is empty")
 		assert.NotNil(t, got.out.Sources)
 		assert.Empty(t, got.asked)
 		assert.Empty(t, got.out.ExecutionID)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -31,6 +32,12 @@ type State struct {
 	StartedAt      time.Time              `json:"startedAt"`
 	CompletedAt    *time.Time             `json:"completedAt"` // nil: the run has not ended
 }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
+
+// MarshalJSON implements json.Marshaler.
+func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
 
 // Course is how the result of a run came about.
 type Course struct {

@@ -68,6 +68,11 @@ type marks struct {
 	Issues       []string `json:"issues,omitempty"`
 }
 
+func (m marks) grade() Grade {
+	all := grading.Marks{{Name: "article", Value: m.Article}, {Name: "source", Value: m.Source}, {Name: "factual", Value: m.Factual}, {Name: "writing", Value: m.Writing}}
+	return Grade{all, m.Completeness, m.Feedback, m.Issues}
+}
+
 // wirePlan is a plan as agents read and write it: without estimates, which are computed.
 type wirePlan struct {
 	Complexity float64    `json:"complexity"`

@@ -20,6 +20,8 @@ const (
 	Checking    Category = "quality"
 )
 
+var tones = []string{"professional", "casual", "academic", "technical", "conversational"}
+
 var categories = []Category{Researching, Analysing, Writing, Checking}
 
 // Priority is how much a worker matters.
@@ -34,35 +36,29 @@ const (
 
 // Worker is an agent that plans can name.
 type Worker struct {
-	ID       string   `json:"id"`             // in plans
-	Agent    string   `json:"agent,omitzero"` // in the roster; "": the ID
-	Category Category `json:"category"`
-	Critical bool     `json:"critical,omitzero"` // the run fails without it; others are optional
-	Priority Priority `json:"priority,omitzero"` // "": High if Critical, else Medium
-	Fallback string   `json:"fallback,omitzero"` // the worker that replaces it after a failure; "": none
-	Cheaper  string   `json:"cheaper,omitzero"`  // the worker that can replace it for less money; "": none
-	Needs    []string `json:"needs,omitempty"`   // products of earlier workers
-	Produces []string `json:"produces,omitempty"`
-	For      For      `json:"for,omitzero"`     // inputs that require it
-	Revises  bool     `json:"revises,omitzero"` // of a checker: the text that it returns replaces the article
+	ID       string   `json:"id"`             // name in plans
+	Agent    string   `json:"agent,omitzero"` // name in the roster; "": the ID
+	Category Category `json:"category" required:"true" oneof:"research analysis writing quality"`
+	Critical bool     `json:"critical,omitzero"`                         // the run fails without it; others are optional
+	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"` // "": High if Critical, else Medium
+	Fallback string   `json:"fallback,omitzero"`                         // the worker that replaces it after a failure; "": none
+	Cheaper  string   `json:"cheaper,omitzero"`                          // the worker that can replace it for less money; "": none
+	Needs    []string `json:"needs,omitempty"`                           // products of earlier workers
+	Produces []string `json:"produces,omitempty"`                        // products
+	For      For      `json:"for,omitzero"`                              // inputs that require it
+	Revises  bool     `json:"revises,omitzero"`                          // true: the text that this checker returns replaces the article
 
-	EstCost providers.NanoUSD `json:"estCost,omitzero"` // of a call, reserved before it; 0: not known
-	EstTime time.Duration     `json:"estTime,omitzero"`
-	Timeout time.Duration     `json:"timeout,omitzero"` // of a call; 0: twice EstTime and at least 30 s, or 300 s without EstTime
-	Note    string            `json:"note,omitzero"`    // the text of a warning if it is missing: "SEO optimization unavailable"
+	EstCost providers.NanoUSD `json:"estCost,omitzero" min:"0"` // cost of a call, reserved before it; 0: not known
+	EstTime time.Duration     `json:"estTime,omitzero" min:"0"` // time of a call; 0: not known
+	Timeout time.Duration     `json:"timeout,omitzero" min:"0"` // limit of a call; 0: twice EstTime and at least 30 s, or 300 s without EstTime
+	Note    string            `json:"note,omitzero"`            // text of a warning if it is missing: "SEO optimization unavailable"; "": made of ID and cause
 }
 
 // For says which inputs require a worker: a plan without it gets it.
 type For struct {
-	Sources []string `json:"sources,omitempty"` // a preferred source has one of these words in it, in any case
-	Tones   []string `json:"tones,omitempty"`
+	Sources []string `json:"sources,omitempty"` // words, of which a preferred source has one in it, in any case; nil: none
+	Tones   []string `json:"tones,omitempty"`   // tones of the input; nil: none
 }
-
-// MarshalJSON implements json.Marshaler.
-func (w Worker) MarshalJSON() ([]byte, error) { return team.Encode(w) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (w *Worker) UnmarshalJSON(data []byte) error { return team.Decode(data, w) }
 
 // String is the ID.
 func (w Worker) String() string { return w.ID }
@@ -123,8 +119,8 @@ func withDefaults(workers []Worker) []Worker {
 	return workers
 }
 
-// validateWorkers adds what is wrong with workers to f.
-func validateWorkers(f *team.Faults, workers []Worker) {
+// checkWorkers adds what the tags of workers do not say to f.
+func checkWorkers(f *team.Faults, workers []Worker) {
 	seen := map[string]bool{}
 	for i, w := range workers {
 		bad := func(wrong bool, format string, args ...any) {
@@ -132,9 +128,6 @@ func validateWorkers(f *team.Faults, workers []Worker) {
 		}
 		bad(w.ID == "" || seen[w.ID], "ID is empty or that of an earlier worker")
 		seen[w.ID] = true
-		bad(!slices.Contains(categories, w.Category), "Category is %q, want one of %q", w.Category, categories)
-		bad(!slices.Contains([]Priority{"", High, Medium, Low}, w.Priority), "Priority is %q, want HIGH, MEDIUM or LOW", w.Priority)
-		bad(w.EstCost < 0 || w.EstTime < 0 || w.Timeout < 0, "EstCost, EstTime or Timeout is negative")
 		other, cheap := find(workers, w.Fallback), find(workers, w.Cheaper)
 		bad(w.Fallback != "" && (other.ID == "" || other.ID == w.ID), "Fallback is %q, want another worker", w.Fallback)
 		bad(w.Cheaper != "" && (cheap.ID == "" || cheap.ID == w.ID || cheap.Category != w.Category || cheap.Critical != w.Critical),

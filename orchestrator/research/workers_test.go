@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
@@ -69,7 +70,7 @@ func TestWorkers(t *testing.T) {
 	})
 	t.Run("R60 a limit on how many work at once", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Limits.StepLimit = 1
+		p.cfg.Bounds.StepLimit = 1
 		for _, w := range []string{"web_search", "academic_search", "news_search"} {
 			p.cast[w] = []any{flowtest.Delay(time.Second, sources(research.Source{Title: w}))}
 		}
@@ -122,18 +123,20 @@ func TestWorkers(t *testing.T) {
 			assert.Empty(t, got.waits(t, "news_search"))
 		}
 	})
-	t.Run("RX12 RX25 Retryable decides", func(t *testing.T) {
+	t.Run("RX12 RX25 the host's Retrier decides", func(t *testing.T) {
 		for attempts, retryable := range map[int]func(error) bool{
 			1: func(error) bool { return false },
 			3: func(err error) bool { return errors.Is(err, agent.Code("permanent")) },
 		} {
 			p := scored(0.9)
-			p.cfg.Hooks.Retryable = func(worker string, err error) bool { return worker == "news_search" && retryable(err) }
+			p.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+				return orchestrator.Again{Retry: of.ID == "news_search" && len(tries) < 3 && retryable(tries[len(tries)-1].Err)}
+			})
 			p.cast["news_search"] = []any{&providers.Error{Kind: providers.Permanent}}
 			assert.Equal(t, attempts, p.play(t).task(t, "news_search").Attempts)
 		}
 		p := scored(0.9)
-		p.cfg.Hooks.Retryable = func(string, error) bool { panic("oh") }
+		p.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again { panic("oh") })
 		p.cast["news_search"] = []any{errBoom}
 		assert.Equal(t, 1, p.play(t).task(t, "news_search").Attempts)
 	})
@@ -191,7 +194,7 @@ func TestWorkers(t *testing.T) {
 	})
 	t.Run("RA47 four attempts", func(t *testing.T) {
 		p := scored(0.9)
-		p.cfg.Retry.Attempts = 4
+		p.cfg.Rules.Retrier = attempts(4, 0)
 		p.cast["news_search"] = []any{errBoom}
 		assert.Equal(t, []float64{2, 4, 8}, p.play(t).waits(t, "news_search"))
 	})

@@ -1,0 +1,105 @@
+package research
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+)
+
+// merge makes the outcome from the chosen iteration. An error ends the run.
+func (r *run) merge(c *orchestrator.Context) error {
+	it := r.chosen()
+	article, err := r.polish(c, it.writing)
+	if err != nil {
+		return err
+	}
+	if r.verdict == grading.Complete {
+		r.out.Status = orchestrator.Completed
+		if n := len(r.state.History); n > 1 {
+			r.out.SystemNotes = []string{fmt.Sprintf("Generated after %d iterations to meet quality threshold.", n)}
+		}
+	} else {
+		r.out.Status = orchestrator.Partial
+		if it.score != nil {
+			r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
+		}
+		if r.because == maxIterations {
+			r.warn(c, "max-iterations", "", "%s", sentence(maxIterations))
+		}
+		r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
+	}
+	r.present(c, it, article)
+	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
+	r.machine.Fire(c, moveMerged)
+	return nil
+}
+
+// polish lets the merger make one text of several drafts; if it fails, or there is no
+// money or time for it, they stay concatenated.
+func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, error) {
+	article := articleOf(drafts)
+	if r.Agents.Merger == "" {
+		return article, nil
+	}
+	input := map[string]any{"drafts": shown(drafts), "tone": r.state.Input.Tone}
+	merged, err := ask(r, c, r.call("merge", "merger", r.Agents.Merger, draftWanted, input), payload(Worker{Category: Writing}))
+	switch {
+	case r.breaks(c, err):
+		return article, err
+	case err != nil:
+		r.warn(c, "agent-failed", "merger", "the merger failed: %s", prompt.OneLine(err.Error()))
+		return article, nil
+	}
+	polished := articleOf([]WorkerOutput{{Payload: merged}})
+	polished.Title = cmp.Or(polished.Title, article.Title)
+	return polished, nil
+}
+
+// present sets the article of an iteration in the outcome.
+func (r *run) present(c *orchestrator.Context, it *iteration, a Article) {
+	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
+	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
+		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
+	}
+	quality := "it was not graded"
+	if it.score != nil {
+		r.state.QualityScore = *it.score
+		quality = fmt.Sprintf("quality %.2f, wanted %.2f", *it.score, *r.state.Input.MinQuality)
+		q := map[string]float64{"overall": *it.score}
+		for _, m := range it.grade.Marks {
+			q[m.Name] = m.Value
+		}
+		r.out.Quality = q
+		if first := r.done[0].score; len(r.done) > 1 && first != nil {
+			points := math.Round(grading.Round6(100**it.score - 100**first)) // halves away from zero
+			r.out.Metrics.Improvement = fmt.Sprintf("%+d%% quality (%.2f → %.2f)", int(points), *first, *it.score)
+		}
+	}
+	if r.out.Status != orchestrator.Completed {
+		a.Content = fmt.Sprintf("> Partial result: %s; %s.\n\n%s", quality, r.because, a.Content)
+		r.out.Unverified = []string{"article"}
+	}
+}
+
+// articleOf concatenates drafts in their order.
+func articleOf(drafts []WorkerOutput) Article {
+	var a Article
+	var texts []string
+	for _, o := range drafts {
+		var d Draft
+		if json.Unmarshal(o.Payload, &d) == nil {
+			a.Title = cmp.Or(a.Title, d.Title)
+			texts = append(texts, strings.TrimSpace(d.Content))
+		}
+	}
+	a.Content = strings.Join(texts, "\n\n")
+	a.Words = len(strings.Fields(a.Content))
+	a.ReadMinutes = grading.ReadingMinutes(a.Words)
+	return a
+}
