@@ -120,7 +120,7 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 		r.fire(c, ending(c, err))
 	}
 	r.leaveFolders(c)
-	out := Outcome{Outcome: orchestrator.Outcome{Warnings: r.state.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed()}, End: r.state.Phase}
+	out := Outcome{Outcome: orchestrator.Outcome{Asked: r.in.Objective, Warnings: r.state.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed()}, End: r.state.Phase}
 	out.Status, err = r.summarize(&out).status(out.End, err)
 	e := Event{To: string(out.End), Status: out.Status}
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// Input is what is wanted.
+// Input is what is wanted of a run. In JSON, unknown fields are faults.
 type Input struct {
-	Objective string                     `json:"objective,omitempty"` // required, but with Board
-	Spec      map[string]json.RawMessage `json:"spec,omitempty"`      // requirements by area, such as db or ui
+	Objective string                     `json:"objective,omitempty"` // the task in words; required, but with Board
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`      // requirements by area, such as db or ui; nil: none
 
-	// Tasks are those that the run begins with. nil: the director plans them.
+	// Tasks are those that the run begins with. Nil has the director plan them.
 	Tasks []blackboard.Definition `json:"tasks,omitempty"`
 
 	// Board continues a run that has ended: the Board of its Outcome. Tasks that were
@@ -40,10 +40,16 @@ type Input struct {
 	// ErrInput; one whose task waits no more, because of another answer, is a warning.
 	Answers map[string]Answer `json:"answers,omitempty"`
 
-	// AnsweredBy says who gave Answers, by the task's ID; no entry: not said. The run's log
-	// has it as an EventHumanAnswered.
+	// AnsweredBy says who gave Answers, by the task's ID. Without an entry that is not
+	// known. The run's log has it as an EventHumanAnswered.
 	AnsweredBy map[string]string `json:"answeredBy,omitempty"`
 }
+
+// MarshalJSON implements json.Marshaler.
+func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
 
 // The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
 const (
@@ -90,33 +96,45 @@ func (in Input) validate() error {
 // follows from it and from what is done: see the package. Spent is of this run; Board.Spent
 // has that of the runs before which the board continues, too.
 type Outcome struct {
-	orchestrator.Outcome
+	orchestrator.Outcome // without a Score; Unverified has the IDs of tasks that are complete in part
 
-	End     Phase                    `json:"end"`
-	Board   *blackboard.Board        `json:"board,omitempty"`   // as it is at the end: see Input.Board; nil: there is none
+	End     Phase                    `json:"end"`               // phase in which the run has ended
+	Board   *blackboard.Board        `json:"board,omitempty"`   // the board at the end, see Input.Board; nil: there is none
 	Files   map[string]string        `json:"files,omitempty"`   // artifacts of a run without worktrees, by path
-	Drafts  map[string]string        `json:"drafts,omitempty"`  // those that have not passed, by task
+	Drafts  map[string]string        `json:"drafts,omitempty"`  // artifacts that have not passed, by task
 	Pending []string                 `json:"pending,omitempty"` // IDs of tasks that are not final
-	Summary map[blackboard.State]int `json:"summary,omitempty"` // how many tasks are in each state
-	Branch  string                   `json:"branch,omitempty"`  // that merges went to; "": there are no worktrees
+	Summary map[blackboard.State]int `json:"summary,omitempty"` // number of tasks in each state
+	Branch  string                   `json:"branch,omitempty"`  // branch that merges went to; "": there are no worktrees
 }
+
+// MarshalJSON implements json.Marshaler.
+func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
 // State is what a run exposes while it works, and at its end.
 type State struct {
-	Phase    Phase                  `json:"phase"`
-	Board    *blackboard.Board      `json:"board,omitempty"` // without the memories of tasks
-	Ready    []string               `json:"ready"`           // IDs, in the order of their dispatch
-	Blocked  []BlockedTask          `json:"blocked"`
-	Active   []string               `json:"active"`
-	Asked    []string               `json:"asked"` // keys of open questions
-	Replans  int                    `json:"replans"`
-	Warnings []orchestrator.Warning `json:"warnings,omitempty"`
+	Phase    Phase                  `json:"phase"`              // phase of the run
+	Board    *blackboard.Board      `json:"board,omitempty"`    // the board without the memories of tasks; nil: there is none yet
+	Ready    []string               `json:"ready"`              // IDs of READY tasks, in the order of their dispatch
+	Blocked  []BlockedTask          `json:"blocked"`            // BLOCKED tasks and why
+	Active   []string               `json:"active"`             // IDs of ACTIVE tasks
+	Asked    []string               `json:"asked"`              // keys of open questions
+	Replans  int                    `json:"replans"`            // number of re-plans so far
+	Warnings []orchestrator.Warning `json:"warnings,omitempty"` // warnings so far
 }
+
+// MarshalJSON implements json.Marshaler.
+func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
 // BlockedTask is a task and what it waits for.
 type BlockedTask struct {
-	ID     string                   `json:"id"`
-	Reason blackboard.BlockedReason `json:"reason"`
+	ID     string                   `json:"id"`     // ID of the task
+	Reason blackboard.BlockedReason `json:"reason"` // thing that it waits for
 }
 
 // fault says what is wrong with an answer to a question with those options; "": nothing.

@@ -1,0 +1,177 @@
+package director
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/team/page"
+	"github.com/convene-go/convene/providers"
+)
+
+// Result returns what the team has made, as text. Without worktrees it is the text of each
+// artifact that passed, under its path if there are several. With worktrees it is a list of
+// the files that were merged. "" means that nothing passed.
+func (o Outcome) Result() string {
+	paths := slices.Sorted(maps.Keys(o.Files))
+	if len(paths) == 1 {
+		return o.Files[paths[0]]
+	}
+	var parts []string
+	for _, path := range paths {
+		parts = append(parts, "## "+path+"\n\n"+o.Files[path])
+	}
+	if o.Branch != "" && o.Board != nil {
+		for _, path := range slices.Sorted(maps.Keys(o.Board.Files)) {
+			parts = append(parts, "- "+path+": "+o.summaryOf(o.Board.Files[path].Task))
+		}
+		return strings.Join(parts, "\n")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+func (o Outcome) summaryOf(task string) string {
+	for _, t := range o.Board.Tasks {
+		if t.ID == task {
+			return cmp.Or(t.Summary, t.Title, t.ID)
+		}
+	}
+	return task
+}
+
+// Page returns the HTML page of a run: the result, then the tasks with their attempts,
+// reviews and costs, and what the team has decided and learned.
+func Page(o Outcome) (string, error) {
+	p := page.Of("Director", o.Asked, o.Outcome)
+	p.Result = page.Card{Title: "There is no result", Why: endWords[o.End], Text: o.Result()}
+	if b := o.Board; b != nil {
+		complete := o.Summary[blackboard.Complete]
+		p.Result.Title = fmt.Sprintf("%d of %d tasks are complete", complete, len(b.Tasks))
+		p.Result.Won = complete > 0
+		p.Facts = append(p.Facts, page.Fact{Name: "Tasks", Value: states(o.Summary)})
+		p.Sections = []page.Section{tasksSection(b), costsSection(b), learnedSection(b), filesSection(o)}
+	}
+	if o.Branch != "" {
+		p.Facts = append(p.Facts, page.Fact{Name: "Branch", Value: o.Branch})
+	}
+	return p.HTML()
+}
+
+// endWords says in words how a run has ended.
+var endWords = map[Phase]string{
+	Completed:       "Every task is complete or abandoned.",
+	Waiting:         "The open tasks wait for people.",
+	Stuck:           "The open tasks wait for something that will not happen.",
+	BudgetExhausted: "Money, calls or time are used up.",
+	Canceled:        "The run was canceled.",
+	Failed:          "The run has failed.",
+}
+
+// states returns how many tasks are in each state, in words.
+func states(summary map[blackboard.State]int) string {
+	var parts []string
+	for _, state := range slices.Sorted(maps.Keys(summary)) {
+		parts = append(parts, fmt.Sprintf("%d %s", summary[state], plainly(state)))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// plainly returns a state in words, such as "awaiting qa".
+func plainly(s blackboard.State) string {
+	return strings.ToLower(strings.ReplaceAll(string(s), "_", " "))
+}
+
+func tasksSection(b *blackboard.Board) page.Section {
+	s := page.Section{ID: "tasks", Title: "Tasks"}
+	for i := range b.Tasks {
+		s.Cards = append(s.Cards, taskCard(&b.Tasks[i]))
+	}
+	return s
+}
+
+// taskCard shows a task with its last review.
+func taskCard(t *blackboard.Task) page.Card {
+	card := page.Card{
+		Label: page.Words(plainly(t.Status)) + ", " + t.Phase + " of " + t.Component, Title: cmp.Or(t.Title, t.ID), Text: t.Summary, Why: t.Reason,
+		Tags: []string{t.ID, t.Profile, fmt.Sprintf("attempts: %d", t.Attempt), usd(t.Spent)},
+	}
+	if t.ResultPath != "" {
+		card.Tags = append(card.Tags, t.ResultPath)
+	}
+	if b := t.Blocked; b != nil {
+		card.Why = page.Words(string(b.Type)) + ": " + cmp.Or(b.Description, strings.Join(b.WaitingOn, ", "))
+	}
+	qa := t.QA
+	if qa == nil {
+		return card
+	}
+	for _, c := range qa.Criteria {
+		text := strings.TrimSuffix(c.Criterion+": "+c.Reasoning, ": ")
+		if c.Passed {
+			card.Pros = append(card.Pros, text)
+		} else {
+			card.Cons = append(card.Cons, text)
+		}
+	}
+	if words := strings.Join(append([]string{qa.Feedback}, qa.Notes...), "\n\n"); strings.TrimSpace(words) != "" {
+		card.Quote = &page.Turn{Who: cmp.Or(qa.By, "Review"), What: cmp.Or(qa.Outcome, string(qa.Kind)), Text: words}
+	}
+	return card
+}
+
+// costsSection shows which tasks took the money.
+func costsSection(b *blackboard.Board) page.Section {
+	s := page.Section{ID: "costs", Title: "Cost of the tasks", Note: "in USD; the plan and the merges are not in it"}
+	for i := range b.Tasks {
+		if t := &b.Tasks[i]; t.Spent.Cost > 0 {
+			s.Bars = append(s.Bars, page.Bar{Name: cmp.Or(t.Title, t.ID), Score: page.Score{Value: dollars(t.Spent), Max: max(dollars(b.Spent), dollars(t.Spent))}})
+		}
+	}
+	return s
+}
+
+func dollars(u providers.Usage) float64 { return float64(u.Cost) / float64(providers.USD) }
+
+func usd(u providers.Usage) string { return fmt.Sprintf("%.4f USD", dollars(u)) }
+
+// learnedSection shows the decisions and insights of the run.
+func learnedSection(b *blackboard.Board) page.Section {
+	s := page.Section{ID: "learned", Title: "Decisions and insights"}
+	if len(b.DesignLog) > 0 {
+		step := page.Step{Title: "Decisions"}
+		for _, d := range b.DesignLog {
+			step.Turns = append(step.Turns, page.Turn{Who: d.Area, Text: strings.TrimSpace(d.Summary + "\n\n" + d.Reason)})
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	if len(b.Insights) > 0 {
+		step := page.Step{Title: "Insights"}
+		for _, i := range b.Insights {
+			step.Turns = append(step.Turns, page.Turn{Who: cmp.Or(i.SourceTask, "Team"), What: strings.Join(i.Topic, ", "), Text: i.Summary})
+		}
+		s.Steps = append(s.Steps, step)
+	}
+	return s
+}
+
+// filesSection shows the artifacts of a run without worktrees, and those that have not
+// passed.
+func filesSection(o Outcome) page.Section {
+	s := page.Section{ID: "files", Title: "Artifacts"}
+	for _, list := range []struct {
+		title string
+		texts map[string]string
+	}{{"Passed", o.Files}, {"Not passed", o.Drafts}} {
+		step := page.Step{Title: list.title}
+		for _, name := range slices.Sorted(maps.Keys(list.texts)) {
+			step.Turns = append(step.Turns, page.Turn{Who: name, Text: list.texts[name]})
+		}
+		if len(step.Turns) > 0 {
+			s.Steps = append(s.Steps, step)
+		}
+	}
+	return s
+}
