@@ -202,7 +202,7 @@ func (r *run) request(a Agent, task, prompt string) agent.Request {
 		Prompt:      prompt,
 		Output:      a.Schema,
 		Temperature: a.Temperature,
-		Limits:      agent.Limits{Total: a.Timeout, Estimate: cmp.Or(a.Estimate, r.cfg.Limits.Estimate)},
+		Limits:      agent.Limits{Total: a.Timeout, Estimate: cmp.Or(a.Estimate, r.Limits.Estimate)},
 	}
 }
 

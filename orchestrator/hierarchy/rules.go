@@ -134,7 +134,10 @@ func percent(r *team.Run, c *orchestrator.Context, who, name string, rule func()
 		}
 		return x, err
 	})
-	return grading.Round6(x), err
+	if err != nil {
+		return 0, err
+	}
+	return grading.Round6(x), nil
 }
 
 func isPercent(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
