@@ -72,7 +72,22 @@ type Requests struct {
 
 // Engine carries out runs: here (NewLocal) or on another driver (NewEngine). Safe
 // for concurrent use.
-type Engine struct{ driver engine.Driver }
+type Engine struct {
+	driver engine.Driver
+	fault  error // reason why Local made an engine that starts no runs; nil: it starts them
+}
+
+// Local returns an engine in this process that keeps no log: for programs and tests that run
+// a flow and end. It is NewLocal with only Agents, whose error is that of each run that is
+// started. It needs no Close if the program waits for its runs, as Flow.Run does.
+func Local(agents agent.Roster) *Engine {
+	e, err := NewLocal(Config{Agents: agents})
+	if err != nil {
+		e, _ = NewLocal(Config{}) // which has no faults
+		e.fault = err
+	}
+	return e
+}
 
 // NewLocal returns an engine in this process. All faults of c, agents that its
 // flows miss included, are in the one error. It starts nothing.
@@ -102,7 +117,7 @@ func NewLocal(c Config) (*Engine, error) {
 	if _, ok := runlog.As[runlog.Owners](c.Store); !ok && c.Store != nil && !c.Fleet.Observe {
 		lc.Log.Warn("the store is no runlog.Owners: only one process at a time may execute runs; a store that wraps another one needs Unwrap", "store", fmt.Sprintf("%T", c.Store))
 	}
-	return &Engine{local.New(lc)}, nil
+	return &Engine{driver: local.New(lc)}, nil
 }
 
 // validate names every fault of c.
@@ -131,7 +146,7 @@ func (c Config) validate(programs []*engine.Program) error {
 		}
 		for _, name := range p.Agents {
 			if c.Agents[name] == nil {
-				bad("flow %q: %w", p.Name, engine.NoAgent(name, c.Agents))
+				bad("flow %q: %w", p.Name, p.NoAgent(name, c.Agents))
 			}
 		}
 	}
@@ -148,7 +163,7 @@ func (c Config) validate(programs []*engine.Program) error {
 }
 
 // NewEngine is for authors of engines.
-func NewEngine(d engine.Driver) *Engine { return &Engine{d} }
+func NewEngine(d engine.Driver) *Engine { return &Engine{driver: d} }
 
 // optional returns the driver of e as a T, an optional interface of package engine. A
 // driver that is no T is an error, which says what e cannot do.

@@ -48,6 +48,10 @@ type Flow[In, Out any] struct {
 	// ErrNoAgent. nil declares nothing: a missing agent is found at the call.
 	Agents []string
 
+	// Roles says what Do wants agents for, by their names, such as "Agents.Critic": the
+	// error of one that is missing says it. nil says nothing. Teams set it by team.Roles.
+	Roles map[string]string
+
 	// Do is the flow, which is deterministic: see the package. What it returns beside
 	// an error is kept and handed to the host: the best so far.
 	Do func(c *Context, in In) (Out, error)
@@ -105,6 +109,9 @@ func (f Flow[In, Out]) Run(ctx context.Context, e *Engine, in In, o ...StartOpti
 
 // start begins a run, if it may start. wait is that of engine.Driver.
 func (f Flow[In, Out]) start(ctx context.Context, e *Engine, in In, o StartOptions) (id string, wait func(context.Context) (engine.End, error), err error) {
+	if e.fault != nil {
+		return "", nil, e.fault
+	}
 	if o.ID == "" {
 		o.ID = strings.ToLower(rand.Text())
 	} else if err := runlog.CheckID(o.ID); err != nil {

@@ -31,3 +31,22 @@ func TestMissingAgentNamesTheNearest(t *testing.T) {
 		require.NotContains(t, err.Error(), "mean")
 	})
 }
+
+// The engine of a roster: its faults are those of each run that is started.
+func TestLocal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it leaves nothing behind
+		says := flow("echo", func(c *orchestrator.Context) (string, error) { return ask(c, "a", "hi") })
+		says.Agents, says.Roles = []string{"a"}, map[string]string{"a": "Agents.Echo"}
+		out, err := says.Run(t.Context(), orchestrator.Local(agent.Roster{"a": echo}), none{})
+		require.NoError(t, err)
+		require.Equal(t, "hi", out)
+		_, err = says.Run(t.Context(), orchestrator.Local(agent.Roster{"A": echo}), none{})
+		require.ErrorIs(t, err, orchestrator.ErrNoAgent)
+		require.ErrorContains(t, err, `no-agent: "a", which Agents.Echo of the team wants`)
+		bad := orchestrator.Local(agent.Roster{"a": nil})
+		_, err = says.Run(t.Context(), bad, none{})
+		require.EqualError(t, err, `orchestrator: Config.Agents: the agent "a" has no name or is nil`)
+		_, err = bad.Open(t.Context(), "x")
+		require.ErrorIs(t, err, orchestrator.ErrNoRun)
+	})
+}

@@ -19,7 +19,7 @@ type AnyFlow interface{ Program() *engine.Program }
 
 // Program is f for authors of engines.
 func (f Flow[In, Out]) Program() *engine.Program {
-	p := &engine.Program{Name: f.Name, Version: f.Version, Fault: f.fault()}
+	p := &engine.Program{Name: f.Name, Version: f.Version, Fault: f.fault(), Roles: f.Roles}
 	if f.Agents != nil {
 		p.Agents = slices.Compact(slices.Sorted(slices.Values(f.Agents)))
 	}

@@ -22,6 +22,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   whole.Name,
 		Agents: whole.agents(),
+		Roles:  team.Roles(whole, whole.agents()),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
 			return (&run{Config: whole, prompts: texts, in: in}).do(c)
 		},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
 )
@@ -20,6 +21,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   whole.Name,
 		Agents: whole.agents(),
+		Roles:  team.Roles(whole, whole.agents()),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
 			return (&run{Config: whole, prompts: texts, in: in}).do(c)
 		},

@@ -23,6 +23,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
 		Agents: cfg.agents(),
+		Roles:  team.Roles(cfg, cfg.agents()),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
 			return (&run{cfg: cfg, prompts: texts, in: in}).do(c)
 		},

@@ -11,9 +11,19 @@ import (
 
 // NoAgent returns the ErrNoAgent of a name that is not in roster. It names the agent that
 // is most like it, if there is one.
-func NoAgent(name string, roster agent.Roster) error {
-	if near := text.Nearest(name, slices.Sorted(maps.Keys(roster))); near != "" {
-		return fmt.Errorf("%w: %q: did you mean %q?", ErrNoAgent, name, near)
+func NoAgent(name string, roster agent.Roster) error { return noAgent(name, "", roster) }
+
+// NoAgent is the function, and says what the flow wants the agent for.
+func (p *Program) NoAgent(name string, roster agent.Roster) error {
+	return noAgent(name, p.Roles[name], roster)
+}
+
+func noAgent(name, role string, roster agent.Roster) error {
+	if role != "" {
+		role = fmt.Sprintf(", which %s of the team wants", role)
 	}
-	return fmt.Errorf("%w: %q", ErrNoAgent, name)
+	if near := text.Nearest(name, slices.Sorted(maps.Keys(roster))); near != "" {
+		return fmt.Errorf("%w: %q%s: did you mean %q?", ErrNoAgent, name, role, near)
+	}
+	return fmt.Errorf("%w: %q%s", ErrNoAgent, name, role)
 }

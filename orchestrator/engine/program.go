@@ -14,6 +14,9 @@ type Program struct {
 	Version int      // version of the flow: only a program of this version resumes its runs
 	Agents  []string // names that it may call, sorted; nil: not declared
 
+	// Roles says what the flow wants agents for, by their names; nil: it does not say.
+	Roles map[string]string
+
 	// Begin makes an execution of the flow over p. Nothing of it is executed yet.
 	Begin func(p Port, in Input) (Execution, error)
 

@@ -31,6 +31,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return orchestrator.Flow[Input, Outcome]{
 		Name:   cfg.Name,
 		Agents: agents,
+		Roles:  team.Roles(cfg, agents),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
 			return (&run{cfg: cfg, agents: agents, shapes: shapes, marks: marks, grades: grades, in: in}).do(c, texts)
 		},

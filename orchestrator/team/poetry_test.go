@@ -94,7 +94,7 @@ func poetry(cfg Config) (orchestrator.Flow[Input, Poem], error) {
 	if cfg.Rules.Retrier == nil {
 		cfg.Rules.Retrier = orchestrator.Attempts{Max: 2}
 	}
-	return orchestrator.Flow[Input, Poem]{Name: "poetry", Agents: []string{cfg.Poet}, Do: func(c *orchestrator.Context, in Input) (Poem, error) {
+	return orchestrator.Flow[Input, Poem]{Name: "poetry", Agents: []string{cfg.Poet}, Roles: team.Roles(cfg, []string{cfg.Poet}), Do: func(c *orchestrator.Context, in Input) (Poem, error) {
 		out := &Poem{}
 		r, c := team.Begin(c, team.Start{
 			Team: "poetry", Asked: in.Topic, Outcome: &out.Outcome, Limits: in.Limits.Or(cfg.Limits), Permit: cfg.Rules.Permit, Prompts: texts,

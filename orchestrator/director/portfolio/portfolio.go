@@ -21,6 +21,7 @@ func New[I, O any](cfg Config[I, O]) (orchestrator.Flow[Input[I], Outcome[O]], e
 	return orchestrator.Flow[Input[I], Outcome[O]]{
 		Name:   cfg.Name,
 		Agents: append(slices.Clone(cfg.Work.Agents), team.RuleAgents(cfg.Rules)...),
+		Roles:  cfg.Work.Roles,
 		Do: func(c *orchestrator.Context, in Input[I]) (Outcome[O], error) {
 			return (&run[I, O]{cfg: cfg, in: in}).do(c)
 		},

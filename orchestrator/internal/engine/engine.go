@@ -162,7 +162,7 @@ func (e *Engine) enter(ctx context.Context, id string, p *engine.Program, parent
 	errs := []error{p.Fault}
 	for _, name := range p.Agents {
 		if e.cfg.Agents[name] == nil {
-			errs = append(errs, fmt.Errorf("flow %q: %w", p.Name, engine.NoAgent(name, e.cfg.Agents)))
+			errs = append(errs, fmt.Errorf("flow %q: %w", p.Name, p.NoAgent(name, e.cfg.Agents)))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
