@@ -7,7 +7,6 @@ import (
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/orchestrator/discussion"
 )
 
 const (
@@ -31,7 +30,7 @@ var (
 
 // checked is the result of the checks of an idea: marks of 0 to 10 and improvements.
 type checked struct {
-	marks discussion.Criteria
+	marks map[string]float64
 	pros  []string
 	cons  []string
 }
@@ -47,20 +46,20 @@ func check(p proposal, words []string, all []proposal) checked {
 	for _, kind := range whoHow {
 		whole += min(1, count(have, kind))
 	}
-	c := checked{marks: discussion.Criteria{
-		discussion.Clarity:      tenth(rehearsal.Ratio(n, longEnough) * rehearsal.Ratio(tooLong, n)),
-		discussion.Impact:       tenth(rehearsal.Ratio(len(words)-len(missing), len(words))),
-		discussion.Innovation:   tenth(distinct(p, all)),
-		discussion.Feasibility:  tenth(rehearsal.Ratio(found, len(steps))),
-		discussion.Completeness: tenth(rehearsal.Ratio(whole, len(whoHow))),
+	c := checked{marks: map[string]float64{
+		"clarity":      tenth(rehearsal.Ratio(n, longEnough) * rehearsal.Ratio(tooLong, n)),
+		"impact":       tenth(rehearsal.Ratio(len(words)-len(missing), len(words))),
+		"innovation":   tenth(distinct(p, all)),
+		"feasibility":  tenth(rehearsal.Ratio(found, len(steps))),
+		"completeness": tenth(rehearsal.Ratio(whole, len(whoHow))),
 	}}
 	for _, f := range []struct {
 		good     bool
 		pro, con string
 	}{
-		{c.marks[discussion.Clarity] == bestMark, "one can picture it", fmt.Sprintf("it has %d words, %d to %d would be clear", n, longEnough, tooLong)},
+		{c.marks["clarity"] == bestMark, "one can picture it", fmt.Sprintf("it has %d words, %d to %d would be clear", n, longEnough, tooLong)},
 		{len(missing) == 0, "it takes up the whole topic", "it leaves out " + list(missing)},
-		{c.marks[discussion.Innovation] >= 6, "no other idea says the same", "much of it is in other ideas, too"},
+		{c.marks["innovation"] >= 6, "no other idea says the same", "much of it is in other ideas, too"},
 		{found == len(steps), "it names first steps", "first steps are missing"},
 		{whole == len(whoHow), "it says who, when, with what, and how one sees that it works", "who, when, with what, or how one sees that it works is missing"},
 	} {

@@ -9,6 +9,7 @@ import (
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/discussion"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // lines describes a record; nil: it is not shown.
@@ -24,7 +25,7 @@ func lines(rec runlog.Record) []string {
 }
 
 func tell(kind string, e discussion.Event) string {
-	switch kind {
+	switch team.Kind(kind) {
 	case discussion.EventRoundStarted:
 		return fmt.Sprintf("round %d", e.Round)
 	case discussion.EventAgentStarted:
@@ -48,9 +49,9 @@ func tell(kind string, e discussion.Event) string {
 
 func speaker(e discussion.Event) string {
 	if e.Turn > 1 {
-		return fmt.Sprintf("%s, again,", e.Role)
+		return fmt.Sprintf("%s, again,", e.Who)
 	}
-	return string(e.Role)
+	return e.Who
 }
 
 // view is what a terminal shows: the round, who speaks, the ideas with their scores.
@@ -79,7 +80,7 @@ func (v *view) picture(_ context.Context, _ *orchestrator.Run, rec runlog.Record
 
 // add adds an event to the view, and tells whether the view changed.
 func (v *view) add(kind string, e discussion.Event) bool {
-	switch kind {
+	switch team.Kind(kind) {
 	case discussion.EventRoundStarted:
 		v.round = e.Round
 	case discussion.EventAgentStarted:

@@ -127,11 +127,11 @@ func (p player) choose(t talk) (string, error) {
 
 // evaluation is a moderator's evaluation of an idea.
 type evaluation struct {
-	ID       string              `json:"idea_id"` //nolint:tagliatelle // as prompts call it
-	Criteria discussion.Criteria `json:"criteria"`
-	Pros     []string            `json:"pros"`
-	Cons     []string            `json:"cons"`
-	Feedback string              `json:"feedback"`
+	ID       string             `json:"idea_id"` //nolint:tagliatelle // as prompts call it
+	Criteria map[string]float64 `json:"criteria"`
+	Pros     []string           `json:"pros"`
+	Cons     []string           `json:"cons"`
+	Feedback string             `json:"feedback"`
 }
 
 func (p player) judge(t talk) []evaluation {

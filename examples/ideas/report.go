@@ -12,7 +12,7 @@ import (
 // report prints the result and writes the files that -o and -json name.
 func (o *options) report(c cli.Console, out discussion.Outcome) error {
 	d := out.Discussion
-	if ranked := discussion.Ranking(d.Ideas); len(ranked) > 0 {
+	if ranked := out.Ranked(); len(ranked) > 0 {
 		c.Print("\nranking (%.1f is good enough)\n", d.Threshold)
 		for place, i := range ranked {
 			c.Print("  %2d. %s %s\n", place+1, mark(i), cli.Clip(i.Title, cli.Width-12))
@@ -56,8 +56,8 @@ func mark(i discussion.Idea) string {
 
 func judgement(c cli.Console, f discussion.Idea) {
 	if m := f.Criteria; len(m) > 0 {
-		c.Print("  feasibility %.1f, innovation %.1f, impact %.1f, clarity %.1f, completeness %.1f\n", m[discussion.Feasibility],
-			m[discussion.Innovation], m[discussion.Impact], m[discussion.Clarity], m[discussion.Completeness])
+		c.Print("  feasibility %.1f, innovation %.1f, impact %.1f, clarity %.1f, completeness %.1f\n", m["feasibility"],
+			m["innovation"], m["impact"], m["clarity"], m["completeness"])
 	}
 	for _, text := range f.Pros {
 		c.Print("%s", cli.Wrap("+ "+text, "  "))

@@ -2,13 +2,10 @@ package discussion
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -16,7 +13,8 @@ import (
 // Role is the task of a member in the team.
 type Role string
 
-// The roles. Only the leader is required; steps of missing roles are skipped.
+// The roles. Only the leader is required; steps of missing roles are skipped. System is no
+// member's: it is the author of the host's preamble.
 const (
 	TeamLeader  Role = "team_leader"
 	Researcher  Role = "researcher"
@@ -25,107 +23,84 @@ const (
 	Implementer Role = "implementer"
 	Moderator   Role = "moderator"
 	UICreator   Role = "ui_creator"
+	System      Role = "system"
 )
-
-// System is the author of the host's preamble. No member has this role.
-const System Role = "system"
 
 // roles are those of members, in the order in which the leader reads their names.
 var roles = []Role{TeamLeader, Researcher, Ideation, Critic, Implementer, Moderator, UICreator}
 
-// Config is a team and how it works. New copies it. It has a JSON form, without Hooks
-// and Prompts: durations are "5m" or seconds, money is USD, unknown fields are faults.
+// Config is a team and how it works. New copies it. It has a JSON form, without Prompts:
+// see package team.
 type Config struct {
-	// Name is the flow's. "" means "discussion". Two teams on one engine need two.
-	Name string `json:"name,omitzero"`
+	// Name is the name of the flow. Two teams on one engine need two. "": "discussion".
+	Name string `json:"name,omitzero" default:"discussion"`
 
-	// Team has the members, in any order: the order of speaking is fixed. At most one
+	// Team has the members, in any order: who speaks when is up to Rules.Turns. At most one
 	// member has a role, and one is the leader.
 	Team []Member `json:"team"`
 
-	Rounds Rounds `json:"rounds"`
-	Policy Policy `json:"policy,omitzero"`
-	Retry  Retry  `json:"retry,omitzero"`
-	Limits Limits `json:"limits,omitzero"`
-	Hooks  Hooks  `json:"-"`
+	Rounds Rounds      `json:"rounds"`          // number of rounds
+	Policy Policy      `json:"policy,omitzero"` // what is good enough
+	Rules  Rules       `json:"rules,omitzero"`  // rules that the host may replace
+	Limits team.Limits `json:"limits,omitzero"` // money and time of a run; zero: no limit
+	Bounds Bounds      `json:"bounds,omitzero"` // sizes and times of parts of a run
 
 	// Prompts replaces the prompts of the package, by file name ("kickoff.tmpl"): the
-	// package comment has them all. It is read at New only.
+	// package comment has them all. It is read at New only. Nil: none is replaced.
 	Prompts fs.FS `json:"-"`
 }
 
 // Member is an agent in a role.
 type Member struct {
-	Role        Role              `json:"role"`
-	Agent       string            `json:"agent"`                 // its name in the roster; several roles may share one
-	Name        string            `json:"name,omitzero"`         // in the kickoff prompt; "": the role
-	Temperature *float64          `json:"temperature,omitempty"` // 0 to 2; nil: the model's own
-	Estimate    providers.NanoUSD `json:"estimate,omitzero"`     // of a call's cost, set aside before it; 0: not known
+	Role        Role              `json:"role" required:"true" oneof:"team_leader researcher ideation critic implementer moderator ui_creator"` // task in the team
+	Agent       string            `json:"agent" required:"true"`                                                                                // name in the roster; several roles may share one
+	Name        string            `json:"name,omitzero"`                                                                                        // name in the kickoff prompt; "": the role
+	Temperature *float64          `json:"temperature,omitempty" min:"0" max:"2"`                                                                // temperature of the model, 0 to 2; nil: its own
+	Estimate    providers.NanoUSD `json:"estimate,omitzero" min:"0"`                                                                            // money that is set aside before a call; 0: Limits.Estimate
 }
 
 // Rounds say how long the team explores.
 type Rounds struct {
-	Max      int `json:"max"`               // at least 1
-	DeepDive int `json:"deepDive,omitzero"` // how often in a round ideation and critic answer each other; 0: never
+	Max      int `json:"max" min:"1" max:"100"`     // number of rounds, from 1
+	DeepDive int `json:"deepDive,omitzero" min:"0"` // number of times in a round that ideation and critic answer each other; 0: never
 }
 
 // Policy says what is good enough.
 type Policy struct {
-	// Threshold is the score, 0 to 10, at or above which an idea is good enough. The
-	// highest score wins in any case, and the outcome says if it is below.
-	Threshold float64 `json:"threshold,omitzero"`
+	// Threshold is the score, 0 to 10, at or above which an idea is good enough. The best
+	// idea wins in any case, and the outcome says if it is below.
+	Threshold float64 `json:"threshold,omitzero" min:"0" max:"10"`
 
 	// RequireThreshold makes an idea below the Threshold not the final one: then there
-	// is none. It requires a moderator.
+	// is none. It requires a moderator, or Rules.Grader.
 	RequireThreshold bool `json:"requireThreshold,omitzero"`
 
-	// MinIdeas is how many ideas there should be after the last round; ideation is asked
-	// again for missing ones (Retry.TopUps). 0: no minimum.
-	MinIdeas int `json:"minIdeas,omitzero"`
+	// MinIdeas is the number of ideas that there should be after the last round. Ideation is
+	// asked again for missing ones. 0: no minimum.
+	MinIdeas int `json:"minIdeas,omitzero" min:"0"`
+
+	// Attempts is the number of times that ideation is asked for MinIdeas, its turn in the
+	// last round included. 0: 2.
+	Attempts int `json:"attempts,omitzero" default:"2" min:"1" max:"100"`
 
 	// AssumeScore, 0 to 10, is the score of an idea that could not be graded. It is marked
-	// as assumed, and an idea that wins by it is unverified. nil: such an idea has no score.
-	AssumeScore *float64 `json:"assumeScore,omitempty"`
+	// as assumed, and an idea that wins by it is unverified. Nil: such an idea has no score.
+	AssumeScore *float64 `json:"assumeScore,omitempty" min:"0" max:"10"`
 }
 
-// Retry says how often calls are repeated.
-type Retry struct {
-	TopUps int `json:"topUps,omitzero"` // calls of ideation for missing ideas; 0: 1, orchestrator.None: none
+// Bounds limit parts of a run. A zero field is the default, orchestrator.None no limit.
+type Bounds struct {
+	CallTimeout  time.Duration `json:"callTimeout,omitzero" default:"300s" min:"-1"` // time of a call with all its attempts; 0: 300 s
+	TopicBytes   int           `json:"topicBytes,omitzero" default:"65536" min:"-1"` // size of Input.Topic; 0: 64 KiB
+	ContextBytes int           `json:"contextBytes,omitzero" min:"-1"`               // size of the discussion in a prompt; 0: no limit
+	IdeasPerCall int           `json:"ideasPerCall,omitzero" default:"20" min:"-1"`  // number of ideas that are used of one answer; 0: 20
 }
 
-// Limits bound a run. A zero field is the default, orchestrator.None no limit.
-type Limits struct {
-	Calls         int64             `json:"calls,omitzero"` // of agents in a run; 0: no limit
-	Cost          providers.NanoUSD `json:"cost,omitzero"`  // of a run; 0: no limit
-	AllowUnpriced bool              `json:"allowUnpriced,omitzero"`
-	Time          time.Duration     `json:"time,omitzero"`         // of a run; 0: no limit
-	CallTimeout   time.Duration     `json:"callTimeout,omitzero"`  // of a call with all its attempts; 0: 300 s
-	TopicBytes    int               `json:"topicBytes,omitzero"`   // of Input.Topic; 0: 64 KiB
-	ContextBytes  int               `json:"contextBytes,omitzero"` // of the discussion in a prompt; 0: no limit
-	IdeasPerCall  int               `json:"ideasPerCall,omitzero"` // used of one answer; 0: 20
-}
+// MarshalJSON implements json.Marshaler.
+func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
 
-// Hooks are pure functions of the host.
-type Hooks struct {
-	// Report makes Outcome.Report from the finished outcome, whatever its status, instead
-	// of the ui_creator's HTML, which stays a message. [Page] is one. nil: none.
-	Report func(o Outcome) (html string, err error)
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
 func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (m Member) MarshalJSON() ([]byte, error) { return team.Encode(m) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (m *Member) UnmarshalJSON(data []byte) error { return team.Decode(data, m) }
-
-// MarshalJSON implements json.Marshaler.
-func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
 
 // Standard is a team of four and one round: leader, ideation, moderator, ui_creator.
 // agents are the names in the roster by role; a role that is missing there has an agent
@@ -161,58 +136,36 @@ func members(agents map[Role]string, wanted ...Role) []Member {
 	return all
 }
 
-// withDefaults returns a copy that shares nothing with c but functions and files. In it,
-// 0 is no limit. Numbers are None or more.
+// withDefaults returns a copy that shares nothing with c but rules and files. In it, 0 is no
+// limit.
 func (c Config) withDefaults() Config {
 	c = team.Clone(c)
-	c.Name = cmp.Or(c.Name, "discussion")
+	team.Defaults(&c)
 	for i, m := range c.Team {
 		c.Team[i].Name = cmp.Or(m.Name, string(m.Role))
 	}
-	c.Retry.TopUps = max(0, cmp.Or(c.Retry.TopUps, 1))
-	l := &c.Limits
-	l.Calls, l.Cost, l.Time, l.ContextBytes = max(0, l.Calls), max(0, l.Cost), max(0, l.Time), max(0, l.ContextBytes)
-	l.CallTimeout = max(0, cmp.Or(l.CallTimeout, 300*time.Second))
-	l.TopicBytes = max(0, cmp.Or(l.TopicBytes, 64<<10))
-	l.IdeasPerCall = max(0, cmp.Or(l.IdeasPerCall, 20))
+	c.Rules = team.FillRules(c.Rules, DefaultRules())
 	return c
 }
-
-// ErrNoTeamLeader says that a Config has no leader.
-var ErrNoTeamLeader = errors.New("there is no team_leader")
 
 // check finds every fault of c.
 func (c Config) check() error {
 	var f team.Faults
-	if !c.has(TeamLeader) {
-		f.Add("Team: %w", ErrNoTeamLeader)
-	}
-	seen := map[Role]bool{}
+	f.Check(c)
+	f.Rules("Rules", c.Rules)
+	f.If(!c.has(TeamLeader), "Team has no team_leader")
 	for i, m := range c.Team {
-		switch {
-		case !slices.Contains(roles, m.Role):
-			f.Add("Team[%d].Role is %q, want one of %q", i, m.Role, roles)
-		case seen[m.Role]:
-			f.Add("Team[%d].Role: %q is listed twice", i, m.Role)
-		}
-		seen[m.Role] = true
-		if m.Agent == "" {
-			f.Add("Team[%d].Agent is empty (role %q)", i, m.Role)
-		}
-		f.WithinIfSet(fmt.Sprintf("Team[%d].Temperature", i), m.Temperature, 0, 2)
-		team.Least(&f, fmt.Sprintf("Team[%d].Estimate", i), m.Estimate, 0)
+		first := slices.IndexFunc(c.Team, func(other Member) bool { return other.Role == m.Role })
+		f.If(first < i, "Team[%d].Role: %q is listed twice", i, m.Role)
 	}
-	team.Least(&f, "Rounds.Max", c.Rounds.Max, 1)
-	team.Least(&f, "Rounds.DeepDive", c.Rounds.DeepDive, 0)
-	f.Within("Policy.Threshold", c.Policy.Threshold, 0, maxScore)
-	team.Least(&f, "Policy.MinIdeas", c.Policy.MinIdeas, 0)
-	f.WithinIfSet("Policy.AssumeScore", c.Policy.AssumeScore, 0, maxScore)
-	if c.Policy.RequireThreshold && !c.has(Moderator) {
-		f.Add("Policy.RequireThreshold is set, and the team has no moderator who could score")
-	}
-	team.Least(&f, "Retry.TopUps", c.Retry.TopUps, orchestrator.None)
-	f.Counts("Limits", c.Limits, orchestrator.None)
+	f.If(c.Policy.RequireThreshold && !c.grades(), "Policy.RequireThreshold is set, and the team has no moderator or Rules.Grader who could score")
 	return f.Err()
+}
+
+// grades reports whether ideas are graded.
+func (c Config) grades() bool {
+	_, byModerator := c.Rules.Grader.(ByModerator)
+	return c.has(Moderator) || c.Rules.Grader != nil && !byModerator
 }
 
 // member returns the member with the role.
@@ -229,12 +182,16 @@ func (c Config) has(role Role) bool {
 	return ok
 }
 
-// directed are the names of the members that the leader directs: all but itself and the
-// ui_creator, in the order of the roles.
-func (c Config) directed() []string {
-	var names []string
-	for _, role := range roles[1 : len(roles)-1] {
-		if m, ok := c.member(role); ok {
+// present returns the roles of the team, in the order of roles.
+func (c Config) present() []Role {
+	return slices.DeleteFunc(slices.Clone(roles), func(role Role) bool { return !c.has(role) })
+}
+
+// directed returns the names of the members that the leader directs: all but itself and the
+// ui_creator.
+func (c Config) directed() (names []string) {
+	for _, role := range c.present() {
+		if m, _ := c.member(role); role != TeamLeader && role != UICreator {
 			names = append(names, m.Name)
 		}
 	}
@@ -243,9 +200,9 @@ func (c Config) directed() []string {
 
 // agents returns the names of all agents that a run may call, sorted, each once.
 func (c Config) agents() []string {
-	names := make([]string, len(c.Team))
-	for i, m := range c.Team {
-		names[i] = m.Agent
+	names := team.RuleAgents(c.Rules)
+	for _, m := range c.Team {
+		names = append(names, m.Agent)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

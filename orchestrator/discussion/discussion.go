@@ -12,8 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// New returns the flow of a team. All faults of cfg are in the one error, which is
-// ErrNoTeamLeader if there is no leader.
+// New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	texts, err := newPrompts(cfg.Prompts)
 	if err := errors.Join(cfg.check(), err); err != nil {
@@ -25,18 +24,18 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Agents: cfg.agents(),
 		Roles:  team.Roles(cfg, cfg.agents()),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{cfg: cfg, prompts: texts, in: in}).do(c)
+			return (&run{cfg: cfg, in: in}).do(c, texts)
 		},
 	}, nil
 }
 
 // run is one run of the team.
 type run struct {
-	cfg     Config
-	prompts prompt.Set
-	in      Input
+	*team.Run
 
-	phases   *team.Tracker[Phase]
+	cfg      Config
+	in       Input
+	phases   *team.Machine[Phase, Move]
 	round    int // current; 0: outside of the rounds
 	speaking Role
 	elided   int // messages left out of the last context
@@ -44,17 +43,24 @@ type run struct {
 }
 
 // do is the discussion: kickoff, rounds, validation, selection, report.
-func (r *run) do(c *orchestrator.Context) (Outcome, error) {
+func (r *run) do(c *orchestrator.Context, texts prompt.Set) (Outcome, error) {
 	d := &r.out.Discussion
 	*d = Discussion{
-		ID: c.RunID(), Topic: r.in.Topic, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
+		ID: c.RunID(), Topic: r.in.Topic, Phase: created, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
 		Messages: []Message{}, Ideas: []Idea{}, Started: c.Now(),
 	}
 	r.out.SelectedBy, r.out.Shortlist = ByNone, []Idea{}
-	r.phases = team.Track("discussion", Phases, &d.Phase)
-	c.Expose(r.state)
-	l := r.cfg.Limits
-	c = c.WithBudget(orchestrator.Budget{Calls: l.Calls, Cost: l.Cost, AllowUnpriced: l.AllowUnpriced, Wall: l.Time})
+	r.Run, c = team.Begin(c, team.Start{
+		Team: "discussion", Asked: r.in.Topic, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits),
+		Permit: r.cfg.Rules.Permit, Prompts: texts, State: r.state,
+	})
+	r.phases = team.NewMachine(r.Run, "", phases, &d.Phase)
+	r.phases.Changed = func(c *orchestrator.Context, from, to Phase) {
+		if from != created { // which nothing started
+			r.Emit(c, EventPhaseFinished, &Event{Phase: from})
+		}
+		r.Emit(c, EventPhaseStarted, &Event{Phase: to})
+	}
 	for _, step := range []func(*orchestrator.Context) error{r.begin, r.kickOff, r.explore, r.validate, r.choose, r.visualize} {
 		if err := step(c); err != nil {
 			return r.end(c, fmt.Errorf("discussion: %w", err))
@@ -75,13 +81,15 @@ func (r *run) state() any {
 
 // begin checks the input and adds the host's preamble.
 func (r *run) begin(c *orchestrator.Context) error {
-	r.emit(c, EventRunStarted, Event{Topic: r.in.Topic})
-	if err := r.in.check(r.cfg.Limits.TopicBytes); err != nil {
+	err := r.in.check(r.cfg.Bounds.TopicBytes)
+	if err == nil {
+		err = r.phases.Go(c, start)
+	}
+	if err != nil {
 		return err
 	}
-	r.fire(c, "start")
 	for _, text := range r.in.Preamble {
-		r.add(c, Message{From: System, Content: text, Type: TypePreamble})
+		r.add(c, Message{From: System, Content: text, Type: typePreamble})
 	}
 	return nil
 }
@@ -103,45 +111,35 @@ func (in Input) check(limit int) error {
 			return team.Fail(ErrBadPreamble, "Preamble[%d] is blank", i)
 		}
 	}
+	if err := team.Check(in); err != nil {
+		return team.Fail(ErrBadLimits, "%w", err)
+	}
 	return nil
 }
 
 // kickOff lets the leader set the direction. Without it the run fails.
 func (r *run) kickOff(c *orchestrator.Context) error {
-	_, err := r.say(c, turn{role: TeamLeader, kind: TypeKickoff, prompt: "kickoff.tmpl"})
-	if err != nil && !team.Ends(err) {
-		return team.Fail(ErrKickoff, "kickoff: %w", err)
+	_, err := r.say(c, turn{role: TeamLeader, kind: typeKickoff, prompt: "kickoff.tmpl"})
+	switch {
+	case err == nil:
+		return r.phases.Go(c, replied)
+	case team.Ends(err):
+		return err
 	}
-	if err == nil {
-		r.fire(c, "replied")
-	}
-	return err
+	return team.Fail(ErrKickoff, "kickoff: %w", err)
 }
 
 // end moves to the final phase and completes the outcome, from which the host's report is
 // made.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	r.fire(c, r.ending(c, err))
-	d := &r.out.Discussion
-	d.Ended = c.Now()
-	r.out.Status = orchestrator.Status(d.Phase)
-	r.out.Spent, r.out.Elapsed = c.Spent(), c.Elapsed()
-	r.report(c)
-	r.emit(c, EventRunFinished, Event{Status: r.out.Status, Usage: &r.out.Spent})
-	return r.out, err
-}
-
-// ending is the event that ends a run.
-func (r *run) ending(c *orchestrator.Context, err error) string {
-	switch {
-	case c.IsCanceled(err):
-		return "cancel"
-	case orchestrator.IsOver(err):
-		return "overspend"
-	case err != nil:
-		return "fail"
-	case r.out.FinalIdea == nil || len(r.out.Unverified) > 0:
-		return "finish_partly"
+	status := r.Ending(c, err)
+	if status == orchestrator.Completed && r.out.FinalIdea == nil {
+		status = orchestrator.Partial
 	}
-	return "finish"
+	r.phases.Fire(c, endings[status])
+	r.out.Status, r.out.Discussion.Ended = status, c.Now()
+	r.Settle(c, err)
+	r.report(c)
+	r.End(c, err, nil)
+	return r.out, err
 }

@@ -41,15 +41,15 @@ func TestCalls(t *testing.T) {
 
 		phase discussion.Phase
 	}{
-		{"DA1 D6 D41 Standard", discussion.Standard(nil), around(ideation, leader), 6, discussion.Completed},
-		{"DA2 D12 Extended without deep dive", shallow(discussion.Extended(nil)), around(repeat(2, researcher, ideation, critic, leader)...), 12, discussion.Completed},
-		{"DA3 DC4 D43 Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16, discussion.Completed},
-		{"DA4 D11 Full without deep dive", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19, discussion.Completed},
-		{"D11 three rounds of Full", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19, discussion.Completed},
-		{"D41 one round of Standard", discussion.Standard(nil), around(ideation, leader), 6, discussion.Completed},
-		{"D43 a deep dive in Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16, discussion.Completed},
-		{"DA5 DC27 Full", discussion.Full(nil), around(repeat(3, researcher, ideation, critic, implementer, ideation, critic, leader)...), 25, discussion.Completed},
-		{"D4 D35 a leader alone with a speaker", without(discussion.Standard(nil), discussion.Moderator, discussion.UICreator), []string{leader, ideation, leader, leader}, 4, discussion.Partial},
+		{"DA1 D6 D41 Standard", discussion.Standard(nil), around(ideation, leader), 6, "completed"},
+		{"DA2 D12 Extended without deep dive", shallow(discussion.Extended(nil)), around(repeat(2, researcher, ideation, critic, leader)...), 12, "completed"},
+		{"DA3 DC4 D43 Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16, "completed"},
+		{"DA4 D11 Full without deep dive", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19, "completed"},
+		{"D11 three rounds of Full", shallow(discussion.Full(nil)), around(repeat(3, researcher, ideation, critic, implementer, leader)...), 19, "completed"},
+		{"D41 one round of Standard", discussion.Standard(nil), around(ideation, leader), 6, "completed"},
+		{"D43 a deep dive in Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16, "completed"},
+		{"DA5 DC27 Full", discussion.Full(nil), around(repeat(3, researcher, ideation, critic, implementer, ideation, critic, leader)...), 25, "completed"},
+		{"D4 D35 a leader alone with a speaker", without(discussion.Standard(nil), discussion.Moderator, discussion.UICreator), []string{leader, ideation, leader, leader}, 4, "partial"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := debate{cfg: tt.cfg}.play(t)
@@ -72,7 +72,7 @@ func TestDeepDive(t *testing.T) {
 	t.Run("DC4 exchanges have turns of their own", func(t *testing.T) {
 		var turns []int
 		for _, m := range p.out.Discussion.Messages {
-			if m.Type == discussion.TypeCritic || m.Type == discussion.TypeIdeation {
+			if m.Type == "critic" || m.Type == "ideation" {
 				turns = append(turns, m.Turn)
 			}
 		}
@@ -101,7 +101,7 @@ func TestDeepDive(t *testing.T) {
 func TestKickoff(t *testing.T) {
 	proves(t, []string{"DA6 D3 D46 no leader", "D3 no leader", "D46 no leader"}, func(t *testing.T) {
 		_, err := discussion.New(without(discussion.Standard(nil), discussion.TeamLeader))
-		require.ErrorIs(t, err, discussion.ErrNoTeamLeader)
+		require.ErrorContains(t, err, "Team has no team_leader")
 	})
 	for _, tt := range []struct {
 		name string
@@ -119,7 +119,7 @@ func TestKickoff(t *testing.T) {
 			p := debate{cfg: discussion.Standard(nil), in: tt.in}.play(t)
 			require.ErrorIs(t, p.err, tt.want)
 			assert.Empty(t, p.asked)
-			assert.Equal(t, discussion.Failed, p.out.Discussion.Phase)
+			assert.EqualValues(t, "failed", p.out.Discussion.Phase)
 			assert.Equal(t, orchestrator.Failed, p.out.Status)
 			require.EqualError(t, p.err, tt.text)
 			assert.Equal(t, strings.ToValidUTF8(tt.in.Topic, "\ufffd"), p.out.Discussion.Topic)
@@ -156,7 +156,7 @@ func TestKickoff(t *testing.T) {
 		require.ErrorIs(t, p.err, discussion.ErrKickoff)
 		require.EqualError(t, p.err, "discussion: kickoff: boom")
 		assert.Len(t, p.asked, 1)
-		assert.Equal(t, discussion.Failed, p.out.Discussion.Phase)
+		assert.EqualValues(t, "failed", p.out.Discussion.Phase)
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 	})
 	proves(t, []string{"D7 D10 DC8 the reply is the first message", "D10 the reply is the first message"}, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestKickoff(t *testing.T) {
 		require.NotEmpty(t, d.Messages)
 		assert.Equal(t, topic, d.Topic)
 		m := d.Messages[0]
-		assert.Equal(t, discussion.TypeKickoff, m.Type)
+		assert.EqualValues(t, "kickoff", m.Type)
 		assert.Equal(t, discussion.TeamLeader, m.From)
 		assert.Equal(t, "team", m.To)
 		assert.Equal(t, "The team leader has spoken.", m.Content)
@@ -175,7 +175,7 @@ func TestKickoff(t *testing.T) {
 		require.NoError(t, p.err)
 		m := p.out.Discussion.Messages[0]
 		assert.Equal(t, discussion.System, m.From)
-		assert.Equal(t, discussion.TypePreamble, m.Type)
+		assert.EqualValues(t, "preamble", m.Type)
 		assert.Contains(t, p.prompts(discussion.Ideation)[0], "[system -> team]: message 1, preamble\n<data name=\"message 1\">\nWe have 500 euros.\n</data>")
 	})
 }
@@ -185,8 +185,8 @@ func TestRounds(t *testing.T) {
 	proves(t, []string{"DA10 D45 a member that fails costs its turn alone", "D45 a member that fails costs its turn alone"}, func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{discussion.Researcher: {errBoom, "facts"}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnAgentFailed}, p.warned())
-		assert.Equal(t, orchestrator.Warning{Code: discussion.WarnAgentFailed, Who: researcher, Message: "round 1: boom"}, p.out.Warnings[0], "DX16")
+		assert.Equal(t, []string{"discussion/agent-failed"}, p.warned())
+		assert.Equal(t, orchestrator.Warning{Code: "discussion/agent-failed", Who: researcher, Message: "round 1: boom"}, p.out.Warnings[0], "DX16")
 		assert.Equal(t, []string{"kickoff", "ideation", "critic", "implementer", "synthesis", "researcher"}, p.types()[:6])
 		require.Len(t, p.events(t, discussion.EventAgentFailed), 1)
 		var moves []string
@@ -208,7 +208,7 @@ func TestRounds(t *testing.T) {
 		assert.Equal(t, []string{
 			leader, researcher, ideation, ideation, leader, researcher, ideation, critic, leader, moderator, leader, creator,
 		}, p.roles())
-		assert.Equal(t, []string{discussion.WarnIdeasUnparsed}, p.warned(), "DX5")
+		assert.Equal(t, []string{"discussion/ideas-unparsed"}, p.warned(), "DX5")
 		assert.Equal(t, "more prose", p.out.Discussion.Messages[2].Content, "DX5 the message is kept")
 	})
 	proves(t, []string{"DA12 D28 D47 DC17 no ideas", "D28 no ideas", "D47 no ideas"}, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestRounds(t *testing.T) {
 		require.ErrorIs(t, p.err, discussion.ErrNoIdeas)
 		assert.Equal(t, []string{leader, ideation, ideation, ideation, ideation, leader}, p.roles())
 		require.EqualError(t, p.err, "discussion: no ideas to score")
-		assert.Equal(t, discussion.Failed, p.out.Discussion.Phase)
+		assert.EqualValues(t, "failed", p.out.Discussion.Phase)
 		assert.Equal(t, []string{"kickoff", "ideation", "ideation", "synthesis"}, p.types(), "DX2")
 	})
 	t.Run("DC17 DC18 DX15 no ideas and no moderator", func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestRounds(t *testing.T) {
 			require.NoError(t, p.err)
 			assert.Nil(t, p.out.FinalIdea)
 			assert.Equal(t, discussion.ByNone, p.out.SelectedBy)
-			assert.Contains(t, p.warned(), discussion.WarnNoChoice)
+			assert.Contains(t, p.warned(), "discussion/no-choice")
 			assert.Equal(t, "<h1>Report</h1>", p.out.Report)
 			assert.NotContains(t, p.types(), "selection")
 		}
@@ -267,20 +267,20 @@ func TestRounds(t *testing.T) {
 	t.Run("DA32 DC9 a synthesis that fails", func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{discussion.TeamLeader: {"go", "one", errBoom, "three"}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnAgentFailed}, p.warned())
+		assert.Equal(t, []string{"discussion/agent-failed"}, p.warned())
 		assert.Equal(t, 3, p.out.Discussion.Round)
 		assert.Len(t, p.events(t, discussion.EventRoundFinished), 3)
 	})
 	t.Run("DC29 an empty answer is a failure", func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{discussion.Critic: {"  \n", "hm"}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnAgentFailed}, p.warned())
+		assert.Equal(t, []string{"discussion/agent-failed"}, p.warned())
 		assert.Equal(t, 2, strings.Count(strings.Join(p.types(), " "), "critic"))
 	})
 	t.Run("DX14 a call that takes too long is a warning", func(t *testing.T) {
 		p := debate{cfg: full, cast: cast{discussion.Researcher: {flowtest.Hang(), "facts"}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnAgentFailed}, p.warned())
+		assert.Equal(t, []string{"discussion/agent-failed"}, p.warned())
 		d := p.out.Discussion
 		assert.GreaterOrEqual(t, d.Ended.Sub(d.Started), 300*time.Second)
 		assert.Less(t, d.Ended.Sub(d.Started), 301*time.Second)
@@ -316,15 +316,15 @@ func TestIdeas(t *testing.T) {
 	t.Run("DA36 DC3 still too few", func(t *testing.T) {
 		p := debate{cfg: standard, cast: cast{discussion.Ideation: {ideas("A", "B")}}}.play(t)
 		require.NoError(t, p.err)
-		assert.Contains(t, p.warned(), discussion.WarnFewIdeas)
+		assert.Contains(t, p.warned(), "discussion/few-ideas")
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "the winner has passed")
 	})
 	t.Run("DC3 more than one top-up, or none", func(t *testing.T) {
 		cfg := standard
-		cfg.Retry.TopUps = 2
+		cfg.Policy.Attempts = 3
 		p := debate{cfg: cfg, cast: cast{discussion.Ideation: {ideas("A"), ideas("B"), ideas("C")}}}.play(t)
 		assert.Equal(t, []string{"A", "B", "C"}, p.titles())
-		cfg.Retry.TopUps = -1
+		cfg.Policy.Attempts = 1
 		p = debate{cfg: cfg, cast: cast{discussion.Ideation: {ideas("A")}}}.play(t)
 		assert.Len(t, p.prompts(discussion.Ideation), 1)
 	})
@@ -334,7 +334,7 @@ func TestIdeas(t *testing.T) {
 		p := debate{cfg: cfg, cast: cast{discussion.Ideation: {ideas("A", "B"), ideas("C", "D")}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.prompts(discussion.Ideation), 2)
-		assert.NotContains(t, p.warned(), discussion.WarnFewIdeas)
+		assert.NotContains(t, p.warned(), "discussion/few-ideas")
 	})
 	proves(t, []string{"DA38 DC21 D17 duplicates", "D17 duplicates"}, func(t *testing.T) {
 		again := `{"ideas":[{"title":" a ","description":"ABOUT  A"},{"title":"A","description":"another view"}]}`
@@ -353,11 +353,11 @@ func TestIdeas(t *testing.T) {
 	})
 	t.Run("DX6 an idea without a title, and too many", func(t *testing.T) {
 		cfg := standard
-		cfg.Limits.IdeasPerCall = 3
+		cfg.Bounds.IdeasPerCall = 3
 		p := debate{cfg: cfg, cast: cast{discussion.Ideation: {`[{"description":"no title"},{"title":"B"},{"title":"C","description":"x"},{"title":"D"}]`, ideas("E")}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, []string{"B", "C", "E"}, p.titles())
-		assert.Equal(t, []string{discussion.WarnIdeaDropped, discussion.WarnIdeaDropped}, p.warned()[:2])
+		assert.Equal(t, []string{"discussion/idea-dropped", "discussion/idea-dropped"}, p.warned()[:2])
 	})
 	t.Run("DX8 the model's own ids are ignored", func(t *testing.T) {
 		p := debate{cfg: standard, cast: cast{discussion.Ideation: {`{"ideas":[{"id":"idea-9","title":"A"},{"title":"B"},{"title":"C"}]}`}}}.play(t)
@@ -411,7 +411,7 @@ func TestLimits(t *testing.T) {
 		p := debate{cfg: cfg}.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Len(t, p.asked, 3)
-		assert.Equal(t, discussion.OutOfBudget, p.out.Discussion.Phase)
+		assert.EqualValues(t, "out-of-budget", p.out.Discussion.Phase)
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 		assert.Len(t, p.out.Discussion.Messages, 3)
 	})
@@ -422,7 +422,7 @@ func TestLimits(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "Game night", p.out.FinalIdea.Title)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
-		assert.Equal(t, []string{discussion.WarnBudget, discussion.WarnBudget}, p.warned())
+		assert.Equal(t, []string{"discussion/budget", "discussion/budget"}, p.warned())
 	})
 	t.Run("DX13 no money left", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
@@ -443,10 +443,10 @@ func TestLimits(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := shallow(discussion.Extended(nil))
-			cfg.Rounds.Max, cfg.Limits.CallTimeout = 1, time.Hour
+			cfg.Rounds.Max, cfg.Bounds.CallTimeout = 1, time.Hour
 			out, _, err := canceledAt(t, cfg, tt.at)
 			require.ErrorIs(t, err, orchestrator.ErrCanceled)
-			assert.Equal(t, discussion.Canceled, out.Discussion.Phase)
+			assert.EqualValues(t, "canceled", out.Discussion.Phase)
 			assert.Equal(t, orchestrator.Canceled, out.Status)
 			types := []string{}
 			for _, m := range out.Discussion.Messages {

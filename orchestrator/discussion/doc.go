@@ -6,8 +6,8 @@
 // [New] makes a flow of a [Config]; [Standard], [Extended] and [Full] are configs to
 // start from. No model controls the run: who speaks when, which ideas count, what a
 // score is and which idea wins are computed, and the leader's own choice is recorded as
-// a comment. [Outcome] has the whole discussion, also beside an error. [Page] makes an
-// HTML page of it, without a model.
+// a comment. Each of these rules can be replaced: see [Rules]. [Outcome] has the whole
+// discussion, also beside an error. [Page] makes an HTML page of it, without a model.
 //
 // # A run
 //
@@ -44,6 +44,7 @@
 //	.Missing  topup.tmpl: how many ideas are still wanted
 //	.Final    report.tmpl: the final [Idea], or nil
 //	.Scored   select.tmpl: whether ideas have scores
+//	.Criteria validate.tmpl: what ideas get marks for
 //
 // The function data delimits a text of others: {{data "winner" .Final.Title}}.
 //

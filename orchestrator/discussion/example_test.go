@@ -20,7 +20,7 @@ func saying(text string) agent.Agent {
 	})
 }
 
-func team() agent.Roster {
+func troupe() agent.Roster {
 	return agent.Roster{
 		"team_leader": saying("I would take the night shift."),
 		"ideation":    saying(`{"ideas": [{"title": "Night shift"}, {"title": "Repair café"}, {"title": "Podcast lab"}]}`),
@@ -47,11 +47,11 @@ func run(cfg discussion.Config, agents agent.Roster) discussion.Outcome {
 }
 
 func ExampleNew() {
-	out := run(discussion.Standard(nil), team())
+	out := run(discussion.Standard(nil), troupe())
 	fmt.Println(out.Status)
 	fmt.Println(out.FinalIdea.Title, out.FinalIdea.Score, "by", out.SelectedBy)
 	fmt.Println("the leader preferred:", out.LeaderChoice.Title)
-	for _, idea := range discussion.Ranking(out.Discussion.Ideas) {
+	for _, idea := range out.Ranked() {
 		fmt.Println(idea.Score, idea.Title)
 	}
 	// Output:
@@ -67,7 +67,7 @@ func ExampleNew() {
 func ExampleConfig_prompts() {
 	cfg := discussion.Standard(nil)
 	cfg.Prompts = fstest.MapFS{"ideate.tmpl": {Data: []byte("{{.Context}}\n\nThree ideas that cost nothing, as JSON: {\"ideas\":[{\"title\":\"…\"}]}")}}
-	agents := team()
+	agents := troupe()
 	ideation := agents["ideation"]
 	agents["ideation"] = agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
 		fmt.Println(req.Prompt[strings.LastIndex(req.Prompt, "\n")+1:])
@@ -84,12 +84,12 @@ func ExampleConfig_prompts() {
 }
 
 // A hook makes the report of the finished outcome, without a model.
-func ExampleHooks() {
+func ExampleRules() {
 	cfg := discussion.Standard(nil)
-	cfg.Hooks.Report = func(o discussion.Outcome) (string, error) {
+	cfg.Rules.Report = func(o discussion.Outcome) (string, error) {
 		return fmt.Sprintf("<p>%s (%s, %d calls)</p>", o.FinalIdea.Title, o.Status, o.Spent.Calls), nil
 	}
-	fmt.Println(run(cfg, team()).Report)
+	fmt.Println(run(cfg, troupe()).Report)
 	// Output: <p>Repair café (completed, 6 calls)</p>
 }
 
@@ -109,7 +109,7 @@ func ExampleConfig_json() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	out := run(cfg, team())
+	out := run(cfg, troupe())
 	fmt.Println(out.Status, out.Unverified)
 	for _, w := range out.Warnings {
 		fmt.Println(w.Code, w.Who, w.Message)
@@ -122,7 +122,7 @@ func ExampleConfig_json() {
 func ExampleBuildContext() {
 	fmt.Println(discussion.BuildContext(discussion.Discussion{
 		Topic:    "Rain",
-		Messages: []discussion.Message{{From: discussion.Critic, To: "team", Type: discussion.TypeCritic, Content: "Why?\n[moderator -> team]: All is well."}},
+		Messages: []discussion.Message{{From: discussion.Critic, To: "team", Type: "critic", Content: "Why?\n[moderator -> team]: All is well."}},
 		Ideas:    []discussion.Idea{{ID: "idea-1", Title: "Umbrella", Score: 7.25, Validated: true}},
 	}, 0))
 	// Output:

@@ -15,10 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -77,6 +77,8 @@ type debate struct {
 	cfg  discussion.Config
 	in   discussion.Input
 	cast cast
+
+	extra []discussion.Role // agents beside the team
 }
 
 // played is the result of a run.
@@ -105,7 +107,11 @@ func (d debate) open(t *testing.T) (c *flowtest.Case[discussion.Input, discussio
 		tb.Helper()
 		*asked = nil
 		roster := agent.Roster{}
-		for _, m := range d.cfg.Team {
+		team := slices.Clone(d.cfg.Team)
+		for _, role := range d.extra {
+			team = append(team, discussion.Member{Role: role, Agent: string(role)})
+		}
+		for _, m := range team {
 			answers := d.cast[m.Role]
 			if answers == nil {
 				answers = lines(m.Role)
@@ -189,11 +195,11 @@ func (p played) kinds() []string {
 }
 
 // events are the run's own records of a kind.
-func (p played) events(t *testing.T, kind string) []discussion.Event {
+func (p played) events(t *testing.T, kind team.Kind) []discussion.Event {
 	t.Helper()
 	var found []discussion.Event
 	for _, rec := range p.log {
-		if rec.Kind == kind {
+		if rec.Kind == string(kind) {
 			var e discussion.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)
@@ -227,7 +233,7 @@ func without(cfg discussion.Config, gone ...discussion.Role) discussion.Config {
 
 // shallow is cfg without deep dives and top-ups.
 func shallow(cfg discussion.Config) discussion.Config {
-	cfg.Rounds.DeepDive, cfg.Retry.TopUps = 0, orchestrator.None
+	cfg.Rounds.DeepDive, cfg.Policy.Attempts = 0, 1
 	return cfg
 }
 

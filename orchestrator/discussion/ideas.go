@@ -10,6 +10,7 @@ import (
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
@@ -25,10 +26,10 @@ var (
 	errNoIdeas = errors.New(`there is no JSON object with "ideas", each with a "title"`)
 )
 
-// ParseIdeas reads the ideas in an answer: a JSON object with "ideas", or a bare list,
+// parseIdeas reads the ideas in an answer: a JSON object with "ideas", or a bare list,
 // also in a fence or inside of prose. Only Title, Description and Category are set. Ideas
 // without a title are included; it is an error if none has one.
-func ParseIdeas(text string) ([]Idea, error) {
+func parseIdeas(text string) ([]Idea, error) {
 	items, err := entries(text, "ideas", ideasIn)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	var ideas []Idea
 	t.output = ideasWanted
 	t.read = func(text string) (err error) {
-		ideas, err = ParseIdeas(text)
+		ideas, err = parseIdeas(text)
 		return err
 	}
 	m, err := r.try(c, t)
@@ -87,15 +88,25 @@ func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 
 // topUp asks for missing ideas after the last round.
 func (r *run) topUp(c *orchestrator.Context) error {
+	m, _ := r.cfg.member(Ideation)
 	missing := func() int { return r.cfg.Policy.MinIdeas - len(r.out.Discussion.Ideas) }
-	for n := 0; n < r.cfg.Retry.TopUps && missing() > 0; n++ {
-		t := turn{role: Ideation, kind: TypeIdeation, prompt: "topup.tmpl", number: 1, missing: missing()}
+	of := orchestrator.Working{Role: "ideas", ID: string(Ideation), Max: r.cfg.Policy.Attempts}
+	for tries := []orchestrator.Try{r.tried(m.Agent, nil)}; missing() > 0; tries = append(tries, r.tried(m.Agent, nil)) {
+		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
+		if err == nil && again.Retry {
+			err = c.Sleep(again.After)
+		}
+		if err != nil {
+			return err
+		}
+		if !again.Retry {
+			r.Warn(c, warnFewIdeas, string(Ideation), "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
+			return nil
+		}
+		t := turn{role: Ideation, kind: typeIdeation, prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent, feedback: again.Feedback}
 		if _, err := r.propose(c, t); err != nil {
 			return err
 		}
-	}
-	if missing() > 0 {
-		r.warn(c, WarnFewIdeas, string(Ideation), fmt.Sprintf("there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas))
 	}
 	return nil
 }
@@ -108,22 +119,22 @@ func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
 	for _, idea := range d.Ideas {
 		known[idea.fingerprint()] = true
 	}
-	if most := r.cfg.Limits.IdeasPerCall; most > 0 && len(ideas) > most {
-		r.warn(c, WarnIdeaDropped, string(Ideation), fmt.Sprintf("round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most))
+	if most := r.cfg.Bounds.IdeasPerCall; most > 0 && len(ideas) > most {
+		r.Warn(c, warnIdeaDropped, string(Ideation), "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
 		ideas = ideas[:most]
 	}
 	for _, idea := range ideas {
 		idea.CreatedBy, idea.Round = Ideation, r.round
 		switch same := idea.fingerprint(); {
 		case idea.Title == "":
-			r.warn(c, WarnIdeaDropped, string(Ideation), fmt.Sprintf("round %d: an idea without a title", r.round))
+			r.Warn(c, warnIdeaDropped, string(Ideation), "round %d: an idea without a title", r.round)
 		case known[same]:
-			r.emit(c, EventIdeaRepeated, Event{Idea: &idea})
+			r.Emit(c, EventIdeaRepeated, &Event{Idea: &idea})
 		default:
 			known[same] = true
 			idea.ID = "idea-" + strconv.Itoa(len(d.Ideas)+1)
 			d.Ideas = append(d.Ideas, idea)
-			r.emit(c, EventIdeaAdded, Event{Idea: &idea})
+			r.Emit(c, EventIdeaAdded, &Event{Idea: &idea})
 		}
 	}
 }

@@ -1,45 +1,56 @@
 package discussion
 
 import (
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
-// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
+// The errors of runs, beside orchestrator.ErrCanceled, orchestrator.ErrBudget, and the codes
+// discussion/rule and discussion/not-permitted.
 const (
 	ErrEmptyTopic    = agent.Code("discussion/empty-topic")     // the topic is blank
-	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // it exceeds Limits.TopicBytes
-	ErrBadTopic      = agent.Code("discussion/bad-topic")       // it is not UTF-8, or has control characters
+	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // the topic exceeds Bounds.TopicBytes
+	ErrBadTopic      = agent.Code("discussion/bad-topic")       // the topic is not UTF-8, or has control characters
 	ErrBadPreamble   = agent.Code("discussion/bad-preamble")    // a text of Input.Preamble is blank
+	ErrBadLimits     = agent.Code("discussion/bad-limits")      // a field of Input.Limits is negative
 	ErrKickoff       = agent.Code("discussion/kickoff")         // the leader failed to open the discussion
-	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // the moderator has no ideas to score
+	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // there are no ideas to score
 )
 
 // The codes of warnings. Who is a role, an idea's ID, or "".
 const (
-	WarnAgentFailed    = "discussion/agent-failed"    // a member failed, and the run continued without it
-	WarnIdeasUnparsed  = "discussion/ideas-unparsed"  // an answer has no ideas that can be read; it is kept as a message
-	WarnIdeaDropped    = "discussion/idea-dropped"    // it has no title, or exceeds Limits.IdeasPerCall
-	WarnFewIdeas       = "discussion/few-ideas"       // less than Policy.MinIdeas
-	WarnUngraded       = "discussion/ungraded"        // of the moderator: no grades; of an idea: no grade for it
-	WarnAssumedScore   = "discussion/assumed-score"   // an idea has Policy.AssumeScore
-	WarnUnknownIdea    = "discussion/unknown-idea"    // an evaluation names no known idea
-	WarnBadMark        = "discussion/bad-mark"        // a mark of an idea was dropped: it is no number of 0 to 10
-	WarnBelowThreshold = "discussion/below-threshold" // the best score is below the threshold
-	WarnFallback       = "discussion/fallback"        // the leader's choice is used, because scores are missing
-	WarnNoChoice       = "discussion/no-choice"       // there is no final idea
-	WarnReportFailed   = "discussion/report-failed"   // of the ui_creator, or of Hooks.Report
-	WarnBudget         = "discussion/budget"          // a step that is not needed for a result was skipped
+	warnAgentFailed    = agent.Code("discussion/agent-failed")    // a member failed, and the run continued without it
+	warnIdeasUnparsed  = agent.Code("discussion/ideas-unparsed")  // an answer has no ideas that can be read; it is kept as a message
+	warnIdeaDropped    = agent.Code("discussion/idea-dropped")    // an idea has no title, or exceeds Bounds.IdeasPerCall
+	warnFewIdeas       = agent.Code("discussion/few-ideas")       // there are fewer than Policy.MinIdeas
+	warnUngraded       = agent.Code("discussion/ungraded")        // there are no grades, or an idea has none
+	warnAssumedScore   = agent.Code("discussion/assumed-score")   // an idea has Policy.AssumeScore
+	warnUnknownIdea    = agent.Code("discussion/unknown-idea")    // an evaluation names no known idea
+	warnBadMark        = agent.Code("discussion/bad-mark")        // a mark of an idea was dropped: it is no number of 0 to 10
+	warnBelowThreshold = agent.Code("discussion/below-threshold") // the best score is below the threshold
+	warnFallback       = agent.Code("discussion/fallback")        // the leader's choice is used, because scores are missing
+	warnNoChoice       = agent.Code("discussion/no-choice")       // there is no final idea
+	warnReportFailed   = agent.Code("discussion/report-failed")   // the ui_creator failed, or Rules.Report
+	warnBudget         = agent.Code("discussion/budget")          // a step that is not needed for a result was skipped
 )
 
 // Input is the topic of a run.
 type Input struct {
-	Topic    string   `json:"topic"`
-	Preamble []string `json:"preamble,omitempty"` // what the host says before the kickoff
+	Topic    string      `json:"topic"`              // what the discussion is about; required
+	Preamble []string    `json:"preamble,omitempty"` // what the host says before the kickoff; nil: nothing
+	Limits   team.Limits `json:"limits,omitzero"`    // limits of this run; a zero field is that of Config.Limits
 }
+
+// MarshalJSON implements json.Marshaler.
+func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
+
+// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
+func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
 
 // Outcome is the result of a run, also beside an error, with all messages until then.
 // Status is
@@ -55,13 +66,28 @@ type Input struct {
 type Outcome struct {
 	orchestrator.Outcome // Score is that of FinalIdea, 0 to 10; Unverified has its ID
 
-	Discussion     Discussion `json:"discussion"`
-	FinalIdea      *Idea      `json:"finalIdea,omitempty"`      // nil: none was chosen
+	Discussion     Discussion `json:"discussion"`               // all that was said
+	FinalIdea      *Idea      `json:"finalIdea,omitempty"`      // idea that won; nil: none was chosen
 	SelectedBy     SelectedBy `json:"selectedBy"`               // what chose it
-	LeaderChoice   *Idea      `json:"leaderChoice,omitempty"`   // the one that the leader named, which need not have won
-	BelowThreshold bool       `json:"belowThreshold,omitempty"` // the best score is below Policy.Threshold
-	Shortlist      []Idea     `json:"shortlist"`                // scored at or above the threshold, the best first
-	Report         string     `json:"report,omitempty"`         // HTML of Hooks.Report or of the ui_creator. It is not sanitised: see Page
+	LeaderChoice   *Idea      `json:"leaderChoice,omitempty"`   // idea that the leader named, which need not have won; nil: none
+	BelowThreshold bool       `json:"belowThreshold,omitempty"` // whether the best score did not pass the gate
+	Ranking        []string   `json:"ranking,omitempty"`        // IDs of all ideas, the best first; nil: the run did not come to that
+	Shortlist      []Idea     `json:"shortlist"`                // ideas that passed the gate, the best first
+	Report         string     `json:"report,omitempty"`         // HTML of Rules.Report or of the ui_creator. It is not sanitised: see Page
+}
+
+// MarshalJSON implements json.Marshaler.
+func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
+
+// Result returns the title and the description of the final idea, or "".
+func (o Outcome) Result() string {
+	if o.FinalIdea == nil {
+		return ""
+	}
+	return strings.TrimSpace(o.FinalIdea.Title + "\n\n" + o.FinalIdea.Description)
 }
 
 // SelectedBy says what chose the final idea.
@@ -69,81 +95,81 @@ type SelectedBy string
 
 // The ways to choose the final idea.
 const (
-	ByScore  SelectedBy = "score"  // the highest
-	ByLeader SelectedBy = "leader" // no idea had a score
-	ByNone   SelectedBy = "none"   // there is no final idea
+	ByScore  SelectedBy = "score"  // the idea that ranks first, by its score
+	ByLeader SelectedBy = "leader" // the leader, as no idea had a score
+	ByNone   SelectedBy = "none"   // nothing: there is no final idea
 )
 
-// Discussion is everything that was said. It has a JSON form.
+// Discussion is everything that was said.
 type Discussion struct {
-	ID          string    `json:"id"` // the run's
-	Topic       string    `json:"topic"`
-	Phase       Phase     `json:"phase"` // Completed, Partial, OutOfBudget, Failed or Canceled at its end
-	Round       int       `json:"round"` // the last that was begun, from 1; 0: none
-	Rounds      int       `json:"rounds"`
-	Threshold   float64   `json:"threshold"` // Policy.Threshold
-	Messages    []Message `json:"messages"`
-	Ideas       []Idea    `json:"ideas"` // in the order in which they were proposed; see Ranking
-	FinalIdeaID string    `json:"finalIdeaID,omitempty"`
-	Started     time.Time `json:"started"`
-	Ended       time.Time `json:"ended,omitzero"`
+	ID          string    `json:"id"`                    // ID of the run
+	Topic       string    `json:"topic"`                 // topic of the run
+	Phase       Phase     `json:"phase"`                 // where the run is; at its end its status
+	Round       int       `json:"round"`                 // last round that was begun, from 1; 0: none
+	Rounds      int       `json:"rounds"`                // Rounds.Max
+	Threshold   float64   `json:"threshold"`             // Policy.Threshold
+	Messages    []Message `json:"messages"`              // contributions, in order
+	Ideas       []Idea    `json:"ideas"`                 // ideas, in the order in which they were proposed
+	FinalIdeaID string    `json:"finalIdeaID,omitempty"` // ID of the final idea; "": none
+	Started     time.Time `json:"started"`               // time of the start
+	Ended       time.Time `json:"ended,omitzero"`        // time of the end; zero: it has not ended
 }
 
 // Message is one contribution.
 type Message struct {
-	ID        string          `json:"id"`   // msg-1, msg-2, …
-	From      Role            `json:"from"` // or System, for the host's preamble
-	To        string          `json:"to"`   // "team"
-	Content   string          `json:"content"`
-	Type      MessageType     `json:"type"`
-	Timestamp time.Time       `json:"timestamp"`
-	Round     int             `json:"round,omitempty"` // 0: outside of the rounds
-	Turn      int             `json:"turn,omitempty"`  // of its author in the round; 2 or more: a deep dive
-	Usage     providers.Usage `json:"usage,omitzero"`  // of the calls that it took
+	ID        string          `json:"id"`              // msg-1, msg-2, …
+	From      Role            `json:"from"`            // role of the author, or System for the host's preamble
+	To        string          `json:"to"`              // "team"
+	Content   string          `json:"content"`         // text, or JSON
+	Type      MessageType     `json:"type"`            // kind of contribution
+	Timestamp time.Time       `json:"timestamp"`       // time when it was made
+	Round     int             `json:"round,omitempty"` // number of the round; 0: outside of the rounds
+	Turn      int             `json:"turn,omitempty"`  // number of the author's turn in the round; 2 or more: a deep dive
+	Usage     providers.Usage `json:"usage,omitzero"`  // usage of the calls that it took
 }
 
-// MessageType says what a message is.
+// MessageType says what a message is: preamble, kickoff, ideation, researcher, critic,
+// implementer, synthesis, validation, selection or visualization.
 type MessageType string
 
-// The types of messages.
 const (
-	TypePreamble      MessageType = "preamble"
-	TypeKickoff       MessageType = "kickoff"
-	TypeIdeation      MessageType = "ideation"
-	TypeResearcher    MessageType = "researcher"
-	TypeCritic        MessageType = "critic"
-	TypeImplementer   MessageType = "implementer"
-	TypeSynthesis     MessageType = "synthesis"
-	TypeValidation    MessageType = "validation"
-	TypeSelection     MessageType = "selection"
-	TypeVisualization MessageType = "visualization"
+	typePreamble      MessageType = "preamble"
+	typeKickoff       MessageType = "kickoff"
+	typeIdeation      MessageType = "ideation"
+	typeResearcher    MessageType = "researcher"
+	typeCritic        MessageType = "critic"
+	typeImplementer   MessageType = "implementer"
+	typeSynthesis     MessageType = "synthesis"
+	typeValidation    MessageType = "validation"
+	typeSelection     MessageType = "selection"
+	typeVisualization MessageType = "visualization"
 )
 
-// Idea is a proposal, with the moderator's evaluation.
+// Idea is a proposal, with its evaluation.
 type Idea struct {
-	ID          string   `json:"id"` // idea-1, idea-2, …; never a model's
-	Title       string   `json:"title"`
-	Description string   `json:"description,omitempty"`
-	Category    string   `json:"category,omitempty"`
-	CreatedBy   Role     `json:"createdBy"`
-	Round       int      `json:"round"`
-	Pros        []string `json:"pros,omitempty"`
-	Cons        []string `json:"cons,omitempty"`
-	Feedback    string   `json:"feedback,omitempty"`
-	Criteria    Criteria `json:"criteria,omitempty"`
-	Score       float64  `json:"score"` // 0 to 10, if Validated or Assumed
-	Validated   bool     `json:"validated"`
-	Assumed     bool     `json:"assumed,omitempty"` // Score is Policy.AssumeScore
-	Eligible    bool     `json:"eligible"`          // its score meets Policy.Threshold
+	ID          string             `json:"id"`                    // idea-1, idea-2, …; never a model's
+	Title       string             `json:"title"`                 // name of the idea
+	Description string             `json:"description,omitempty"` // idea in words; "": the title says all
+	Category    string             `json:"category,omitempty"`    // category that its author gave; "": none
+	CreatedBy   Role               `json:"createdBy"`             // role of its author
+	Round       int                `json:"round"`                 // round in which it was proposed
+	Pros        []string           `json:"pros,omitempty"`        // points for it
+	Cons        []string           `json:"cons,omitempty"`        // points against it
+	Feedback    string             `json:"feedback,omitempty"`    // moderator's words
+	Criteria    map[string]float64 `json:"criteria,omitempty"`    // marks, 0 to 10, by criterion
+	Score       float64            `json:"score"`                 // score, 0 to 10, if Validated or Assumed
+	Validated   bool               `json:"validated"`             // whether it was graded
+	Assumed     bool               `json:"assumed,omitempty"`     // whether Score is Policy.AssumeScore
+	Eligible    bool               `json:"eligible"`              // whether its score has passed the gate
 }
 
 // State is what a run exposes while it runs.
 type State struct {
-	Phase    Phase  `json:"phase"`
-	Round    int    `json:"round"`
-	Rounds   int    `json:"rounds"`
-	Speaking Role   `json:"speaking,omitempty"`
-	Messages int    `json:"messages"`
-	Ideas    int    `json:"ideas"`
-	Best     string `json:"best,omitempty"` // title of the final idea
+	Phase    Phase  `json:"phase"`              // where the run is
+	Round    int    `json:"round"`              // last round that was begun; 0: none
+	Rounds   int    `json:"rounds"`             // Rounds.Max
+	Speaking Role   `json:"speaking,omitempty"` // member whose turn it is; "": none
+	Messages int    `json:"messages"`           // number of messages
+	Ideas    int    `json:"ideas"`              // number of ideas
+	Best     string `json:"best,omitempty"`     // title of the final idea; "": none yet
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
@@ -31,7 +32,7 @@ func Page(o Outcome) (string, error) {
 		{Name: "Messages", Value: strconv.Itoa(len(d.Messages))},
 	}, p.Facts...)
 	ideas := page.Section{ID: "ideas", Title: "Ideas by rank"}
-	for i, idea := range Ranking(d.Ideas) {
+	for i, idea := range o.Ranked() {
 		card := idea.card(d)
 		if card.Score != nil {
 			ideas.Note = fmt.Sprintf("The line marks the threshold of %v out of %d.", d.Threshold, maxScore)
@@ -41,7 +42,7 @@ func Page(o Outcome) (string, error) {
 		ideas.Cards = append(ideas.Cards, card)
 	}
 	created := page.Section{ID: "created", Title: "The UI creator's own page"}
-	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == TypeVisualization }); i >= 0 {
+	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == typeVisualization }); i >= 0 {
 		created.Frame = unfence(d.Messages[i].Content)
 	}
 	p.Result = result(o)
@@ -66,12 +67,23 @@ func (i Idea) card(d Discussion) page.Card {
 	if i.Feedback != "" {
 		c.Text += "\n\nModerator: " + i.Feedback
 	}
-	for _, name := range criteria {
-		if mark, ok := i.Criteria[name]; ok {
-			c.Bars = append(c.Bars, page.Bar{Name: page.Words(string(name)), Score: page.Score{Value: mark, Max: maxScore}})
-		}
+	for _, name := range inOrder(i.Criteria) {
+		c.Bars = append(c.Bars, page.Bar{Name: page.Words(name), Score: page.Score{Value: i.Criteria[name], Max: maxScore}})
 	}
 	return c
+}
+
+// Ranked returns the ideas by rank, the best first: as the run has ranked them, else by score.
+func (o Outcome) Ranked() []Idea {
+	var ranking []grading.Ranked
+	for _, id := range o.Ranking {
+		ranking = append(ranking, grading.Ranked{ID: id})
+	}
+	if len(ranking) == 0 {
+		ranking = grading.ByScore{}.Rank(entriesOf(o.Discussion.Ideas))
+	}
+	best, _ := ranked(o.Discussion.Ideas, ranking)
+	return best
 }
 
 // result is the final idea and why it won: score, criteria, two pros, one con, the
@@ -84,7 +96,7 @@ func result(o Outcome) page.Card {
 	c.Won, c.Label, c.Why, c.Text = true, "Winner", verdict(o), o.FinalIdea.Description
 	c.Pros, c.Cons = c.Pros[:min(2, len(c.Pros))], c.Cons[:min(1, len(c.Cons))]
 	for _, m := range o.Discussion.Messages {
-		if m.Type == TypeSelection {
+		if m.Type == typeSelection {
 			c.Quote = &page.Turn{Who: roleInWords(m.From), Text: choiceForm.ReplaceAllString(m.Content, "")}
 		}
 	}
@@ -128,7 +140,7 @@ func steps(messages []Message) []page.Step {
 	var all []page.Step
 	rounds := false
 	for _, m := range messages {
-		if m.Type == TypeVisualization {
+		if m.Type == typeVisualization {
 			continue
 		}
 		title := "Opening"

@@ -5,47 +5,75 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// Phase is where a run is: a state of Phases.
+// Phase is where a run is: a state of [Phases]. Those that end a run are its statuses.
 type Phase string
 
-// The phases of a run. The last five end it; each is a status of the outcome.
 const (
-	Created     Phase = "created"
-	Kickoff     Phase = "kickoff"
-	Exploring   Phase = "exploring"
-	Validating  Phase = "validating"
-	Selecting   Phase = "selecting"
-	Visualizing Phase = "visualizing"
-	Completed   Phase = Phase(orchestrator.Completed)
-	Partial     Phase = Phase(orchestrator.Partial)
-	OutOfBudget Phase = Phase(orchestrator.OutOfBudget)
-	Failed      Phase = Phase(orchestrator.Failed)
-	Canceled    Phase = Phase(orchestrator.Canceled)
+	created     Phase = "created"
+	kickoff     Phase = "kickoff"
+	exploring   Phase = "exploring"
+	validating  Phase = "validating"
+	selecting   Phase = "selecting"
+	visualizing Phase = "visualizing"
+	completed   Phase = Phase(orchestrator.Completed)
+	partial     Phase = Phase(orchestrator.Partial)
+	outOfBudget Phase = Phase(orchestrator.OutOfBudget)
+	failed      Phase = Phase(orchestrator.Failed)
+	canceled    Phase = Phase(orchestrator.Canceled)
 )
 
-// Phases is the state machine of a run. The flow decides between the events after the last
-// round: "to_validation" with a moderator and ideas, "to_selection" without a moderator,
-// "fail" with a moderator and no ideas; and at the end "finish" if the final idea has
-// passed, else "finish_partly".
-var Phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
-	Initial:  Created,
-	States:   []Phase{Created, Kickoff, Exploring, Validating, Selecting, Visualizing, Completed, Partial, OutOfBudget, Failed, Canceled},
-	Terminal: []Phase{Completed, Partial, OutOfBudget, Failed, Canceled},
-	Rules: []fsm.Rule[Phase, string, string]{
-		{On: "start", From: []Phase{Created}, To: Kickoff},
-		{On: "replied", From: []Phase{Kickoff}, To: Exploring},
-		{On: "step_done", From: []Phase{Exploring}, To: Exploring},
-		{On: "step_failed", From: []Phase{Exploring}, To: Exploring},
-		{On: "round_done", From: []Phase{Exploring}, To: Exploring},
-		{On: "to_validation", From: []Phase{Exploring}, To: Validating},
-		{On: "to_selection", From: []Phase{Exploring}, To: Selecting},
-		{On: "scored", From: []Phase{Validating}, To: Selecting},
-		{On: "unusable", From: []Phase{Validating}, To: Selecting},
-		{On: "to_report", From: []Phase{Selecting}, To: Visualizing},
-		{On: "finish", From: []Phase{Selecting, Visualizing}, To: Completed},
-		{On: "finish_partly", From: []Phase{Selecting, Visualizing}, To: Partial},
-		{On: "overspend", To: OutOfBudget},
-		{On: "fail", To: Failed},
-		{On: "cancel", To: Canceled},
+// Move is what moves a run from one phase to another.
+type Move string
+
+const (
+	start        Move = "start"
+	replied      Move = "replied"
+	stepDone     Move = "step_done"
+	stepFailed   Move = "step_failed"
+	roundDone    Move = "round_done"
+	toValidation Move = "to_validation"
+	toSelection  Move = "to_selection"
+	scored       Move = "scored"
+	unusable     Move = "unusable"
+	toReport     Move = "to_report"
+	finish       Move = "finish"
+	finishPartly Move = "finish_partly"
+	overspend    Move = "overspend"
+	fail         Move = "fail"
+	cancel       Move = "cancel"
+)
+
+// endings are the moves that end a run, by the status that they lead to.
+var endings = map[orchestrator.Status]Move{
+	orchestrator.Completed: finish, orchestrator.Partial: finishPartly, orchestrator.OutOfBudget: overspend,
+	orchestrator.Failed: fail, orchestrator.Canceled: cancel,
+}
+
+var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+	Initial:  created,
+	States:   []Phase{created, kickoff, exploring, validating, selecting, visualizing, completed, partial, outOfBudget, failed, canceled},
+	Terminal: []Phase{completed, partial, outOfBudget, failed, canceled},
+	Rules: []fsm.Rule[Phase, Move, string]{
+		{On: start, From: []Phase{created}, To: kickoff},
+		{On: replied, From: []Phase{kickoff}, To: exploring},
+		{On: stepDone, From: []Phase{exploring}, To: exploring},
+		{On: stepFailed, From: []Phase{exploring}, To: exploring},
+		{On: roundDone, From: []Phase{exploring}, To: exploring},
+		{On: toValidation, From: []Phase{exploring}, To: validating},
+		{On: toSelection, From: []Phase{exploring}, To: selecting},
+		{On: scored, From: []Phase{validating}, To: selecting},
+		{On: unusable, From: []Phase{validating}, To: selecting},
+		{On: toReport, From: []Phase{selecting}, To: visualizing},
+		{On: finish, From: []Phase{selecting, visualizing}, To: completed},
+		{On: finishPartly, From: []Phase{selecting, visualizing}, To: partial},
+		{On: overspend, To: outOfBudget},
+		{On: fail, To: failed},
+		{On: cancel, To: canceled},
 	},
 })
+
+// Phases returns the state machine of a run. The flow decides between the moves after the
+// last round: to_validation if ideas are graded and there are some, to_selection if they are
+// not graded, fail without ideas; and at the end finish if the final idea has passed, else
+// finish_partly.
+func Phases() *fsm.Table[Phase, Move, string] { return phases }

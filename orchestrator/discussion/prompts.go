@@ -21,6 +21,8 @@ type promptData struct {
 	Missing int
 	Final   *Idea
 	Scored  bool
+
+	Criteria []string
 }
 
 func newPrompts(host fs.FS) (prompt.Set, error) {
@@ -28,7 +30,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	files, err := ownPrompts.ReadDir("prompts")
 	for _, file := range files {
 		samples[file.Name()] = []any{
-			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true},
+			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true, Criteria: []string{"clarity", "cost"}},
 			promptData{Missing: 2},
 		}
 	}

@@ -12,22 +12,24 @@ import (
 // end the run.
 func (r *run) visualize(c *orchestrator.Context) error {
 	creator := r.cfg.has(UICreator)
-	if creator || r.cfg.Hooks.Report != nil {
-		r.fire(c, "to_report")
+	if creator || r.cfg.Rules.Report != nil {
+		if err := r.phases.Go(c, toReport); err != nil {
+			return err
+		}
 	}
 	if !creator {
 		return nil
 	}
-	m, err := r.say(c, turn{role: UICreator, kind: TypeVisualization, prompt: "report.tmpl"})
+	m, err := r.say(c, turn{role: UICreator, kind: typeVisualization, prompt: "report.tmpl"})
 	if r.out.Report = unfence(m.Content); err == nil && r.out.Report == "" {
-		err = errSilent
+		err = team.ErrSilent
 	}
 	switch {
 	case err == nil:
 	case !team.Ends(err):
-		r.warn(c, WarnReportFailed, string(UICreator), err.Error())
-	case r.spent(c, err):
-		r.warn(c, WarnBudget, string(UICreator), err.Error())
+		r.Warn(c, warnReportFailed, string(UICreator), "%s", err.Error())
+	case team.Broke(c, err):
+		r.Warn(c, warnBudget, string(UICreator), "%s", err.Error())
 	default:
 		return err
 	}
@@ -36,12 +38,12 @@ func (r *run) visualize(c *orchestrator.Context) error {
 
 // report lets the host make its report.
 func (r *run) report(c *orchestrator.Context) {
-	if r.cfg.Hooks.Report == nil {
+	if r.cfg.Rules.Report == nil {
 		return
 	}
-	html, err := team.Guard("Hooks.Report", func() (string, error) { return r.cfg.Hooks.Report(r.out) })
+	html, err := team.Guard("Rules.Report", func() (string, error) { return r.cfg.Rules.Report(r.out) })
 	if err != nil {
-		r.warn(c, WarnReportFailed, "", err.Error())
+		r.Warn(c, warnReportFailed, "", "%s", err.Error())
 		return
 	}
 	r.out.Report = html
@@ -49,7 +51,7 @@ func (r *run) report(c *orchestrator.Context) {
 
 var fence = regexp.MustCompile("(?s)^```[a-zA-Z]*\\s*\n(.*?)\n?\\s*```$")
 
-// unfence is the text in a fence of Markdown, or the text.
+// unfence returns the text in a fence of Markdown, or the text.
 func unfence(text string) string {
 	text = strings.TrimSpace(text)
 	if in := fence.FindStringSubmatch(text); in != nil {

@@ -28,7 +28,7 @@ func TestReport(t *testing.T) {
 	t.Run("D33 D37 its page is a message", func(t *testing.T) {
 		p := debate{cfg: discussion.Standard(nil)}.play(t)
 		last := p.out.Discussion.Messages[len(p.out.Discussion.Messages)-1]
-		assert.Equal(t, discussion.TypeVisualization, last.Type)
+		assert.EqualValues(t, "visualization", last.Type)
 		assert.Equal(t, "<h1>Report</h1>", last.Content)
 		assert.Equal(t, "<h1>Report</h1>", p.out.Report)
 	})
@@ -50,7 +50,7 @@ func TestReport(t *testing.T) {
 			p := debate{cfg: discussion.Standard(nil), cast: cast{discussion.UICreator: {tt.answer}}}.play(t)
 			require.NoError(t, p.err)
 			assert.Empty(t, p.out.Report)
-			assert.Equal(t, []string{discussion.WarnReportFailed}, p.warned())
+			assert.Equal(t, []string{"discussion/report-failed"}, p.warned())
 			assert.Equal(t, creator, p.out.Warnings[0].Who)
 			assert.Equal(t, orchestrator.Completed, p.out.Status)
 		})
@@ -63,7 +63,7 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("DX11 a Reporter in place of the ui_creator", func(t *testing.T) {
 		cfg := without(discussion.Standard(nil), discussion.UICreator)
-		cfg.Hooks.Report = discussion.Page
+		cfg.Rules.Report = discussion.Page
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
 		assert.Contains(t, p.out.Report, "<!DOCTYPE html>")
@@ -72,10 +72,10 @@ func TestReport(t *testing.T) {
 	})
 	t.Run("DX11 a Reporter that fails", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
-		cfg.Hooks.Report = func(discussion.Outcome) (string, error) { return "", errors.New("no paper") }
+		cfg.Rules.Report = func(discussion.Outcome) (string, error) { return "", errors.New("no paper") }
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnReportFailed}, p.warned())
+		assert.Equal(t, []string{"discussion/report-failed"}, p.warned())
 		assert.Equal(t, "<h1>Report</h1>", p.out.Report, "the ui_creator's")
 	})
 }

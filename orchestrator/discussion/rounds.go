@@ -1,71 +1,132 @@
 package discussion
 
-import "github.com/convene-go/convene/orchestrator"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+)
 
 // explore runs the rounds.
 func (r *run) explore(c *orchestrator.Context) error {
-	for n := 1; n <= r.cfg.Rounds.Max; n++ {
+	leader, _ := r.cfg.member(TeamLeader)
+	var tries []orchestrator.Try
+	for n := 1; ; n++ {
 		r.round, r.out.Discussion.Round = n, n
-		r.emit(c, EventRoundStarted, Event{Round: n})
+		r.Emit(c, EventRoundStarted, &Event{Round: n})
 		err := r.discuss(c)
-		r.emit(c, EventRoundFinished, Event{Round: n})
+		r.Emit(c, EventRoundFinished, &Event{Round: n})
 		if err != nil {
 			return err
 		}
-		if n < r.cfg.Rounds.Max {
-			r.fire(c, "round_done")
+		tries = append(tries, r.tried(leader.Agent, nil))
+		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}, tries)
+		switch {
+		case err != nil:
+			return err
+		case again.Retry:
+			err = r.phases.Go(c, roundDone)
+			if err == nil {
+				err = c.Sleep(again.After)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		case n < r.cfg.Rounds.Max && r.cfg.has(Ideation): // the last round came early
+			err = r.topUp(c)
 		}
+		r.round = 0
+		return err
 	}
-	r.round = 0
-	return nil
 }
 
-// discuss gives each member its turn. Critic, implementer and deep dives have one only if
-// there are ideas by then.
+// tried is a try for the Retrier: its score is the number of ideas by now.
+func (r *run) tried(member string, err error) orchestrator.Try {
+	return orchestrator.Try{Agent: member, Err: err, Score: new(float64(len(r.out.Discussion.Ideas)))}
+}
+
+// longest is the number of turns that a round may have.
+const longest = 100
+
+// discuss gives members their turns, as Rules.Turns wants.
 func (r *run) discuss(c *orchestrator.Context) error {
-	for _, t := range r.cfg.order(r.round) {
-		if !r.cfg.has(t.role) || t.onIdeas && len(r.out.Discussion.Ideas) == 0 {
-			continue
+	round := Round{Number: r.round, DeepDive: r.cfg.Rounds.DeepDive, Members: r.cfg.present()}
+	for {
+		role, err := r.next(c, round)
+		if err != nil || role == "" {
+			return err
 		}
+		round.Spoken = append(round.Spoken, role)
+		t := turnOf(role, round)
 		m, err := r.step(c, t)
 		if err != nil {
 			return err
 		}
-		event := "step_done"
+		move := stepDone
 		if m.ID == "" {
-			event = "step_failed"
+			move = stepFailed
 		}
-		r.fire(c, event)
-		if t.role == Ideation && t.number == 1 && r.round == r.cfg.Rounds.Max {
+		r.phases.Fire(c, move)
+		if role == Ideation && t.number == 1 && r.round == r.cfg.Rounds.Max {
 			if err := r.topUp(c); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
 }
 
-// order are the turns of a round: each member once, in a deep dive ideation and critic
-// again, and then the leader, who sums up.
-func (c Config) order(round int) []turn {
-	ideate := "ideate.tmpl"
-	if round > 1 {
-		ideate = "improve.tmpl"
-	}
-	turns := []turn{
-		{role: Researcher, kind: TypeResearcher, prompt: "research.tmpl", number: 1},
-		{role: Ideation, kind: TypeIdeation, prompt: ideate, number: 1},
-		{role: Critic, kind: TypeCritic, prompt: "criticize.tmpl", number: 1, onIdeas: true},
-		{role: Implementer, kind: TypeImplementer, prompt: "implement.tmpl", number: 1, onIdeas: true},
-	}
-	if c.has(Ideation) && c.has(Critic) {
-		for n := range c.Rounds.DeepDive {
-			turns = append(turns,
-				turn{role: Ideation, kind: TypeIdeation, prompt: "answer.tmpl", number: n + 2, onIdeas: true},
-				turn{role: Critic, kind: TypeCritic, prompt: "reply.tmpl", number: n + 2, onIdeas: true})
+// next asks Rules.Turns who speaks next.
+func (r *run) next(c *orchestrator.Context, round Round) (Role, error) {
+	return team.Rule(r.Run, c, "", "Rules.Turns", func() (Role, error) {
+		if len(round.Spoken) >= longest {
+			return "", fmt.Errorf("round %d has more than %d turns", round.Number, longest)
+		}
+		round.Members, round.Spoken, round.Discussion = slices.Clone(round.Members), slices.Clone(round.Spoken), r.out.Discussion.copied()
+		role := r.cfg.Rules.Turns.Next(round)
+		if role != "" && (!r.cfg.has(role) || speeches[role].kind == "") {
+			return "", fmt.Errorf("the next to speak is %q, want a member who speaks in rounds, or none", role)
+		}
+		return role, nil
+	})
+}
+
+// copied returns a copy of d whose lists are its own.
+func (d Discussion) copied() Discussion {
+	d.Messages, d.Ideas = slices.Clone(d.Messages), slices.Clone(d.Ideas)
+	return d
+}
+
+// speeches are what a role says in a round, and the prompts of its first turn there and of
+// those after it.
+var speeches = map[Role]struct {
+	kind        MessageType
+	first, then string
+}{
+	Researcher:  {typeResearcher, "research.tmpl", "research.tmpl"},
+	Ideation:    {typeIdeation, "improve.tmpl", "answer.tmpl"},
+	Critic:      {typeCritic, "criticize.tmpl", "reply.tmpl"},
+	Implementer: {typeImplementer, "implement.tmpl", "implement.tmpl"},
+	TeamLeader:  {typeSynthesis, "synthesize.tmpl", "synthesize.tmpl"},
+}
+
+// turnOf returns the turn of the last role that round.Spoken has.
+func turnOf(role Role, round Round) turn {
+	says := speeches[role]
+	t := turn{role: role, kind: says.kind, prompt: says.first}
+	for _, spoken := range round.Spoken {
+		if spoken == role {
+			t.number++
 		}
 	}
-	return append(turns, turn{role: TeamLeader, kind: TypeSynthesis, prompt: "synthesize.tmpl", number: 1})
+	switch {
+	case t.number > 1:
+		t.prompt = says.then
+	case role == Ideation && round.Number == 1:
+		t.prompt = "ideate.tmpl"
+	}
+	return t
 }
 
 // step is one turn in a round. A turn that fails returns the zero Message and does not end
@@ -75,7 +136,7 @@ func (r *run) step(c *orchestrator.Context, t turn) (Message, error) {
 		return r.propose(c, t)
 	}
 	m, err := r.try(c, t)
-	if ideas, none := ParseIdeas(m.Content); t.role == Ideation && none == nil {
+	if ideas, none := parseIdeas(m.Content); t.role == Ideation && none == nil {
 		r.addIdeas(c, ideas)
 	}
 	return m, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -30,14 +33,14 @@ func TestRulingsOnScores(t *testing.T) {
 		require.NoError(t, p.err)
 		first, second := p.out.Discussion.Ideas[0], p.out.Discussion.Ideas[1]
 		assert.InDelta(t, 7, first.Score, 0)
-		assert.Equal(t, discussion.Criteria{discussion.Completeness: 6}, first.Criteria)
+		assert.Equal(t, map[string]float64{"completeness": 6}, first.Criteria)
 		assert.InDelta(t, 6.2, second.Score, 0, "the mean, where the score is none")
 		assert.Equal(t, []orchestrator.Warning{
-			{Code: discussion.WarnBadMark, Who: "idea-1", Message: "feasibility is NaN, want a number of 0 to 10"},
-			{Code: discussion.WarnBadMark, Who: "idea-1", Message: "innovation is 85, want a number of 0 to 10"},
-			{Code: discussion.WarnBadMark, Who: "idea-1", Message: "impact is -0.5, want a number of 0 to 10"},
-			{Code: discussion.WarnBadMark, Who: "idea-1", Message: "clarity is high, want a number of 0 to 10"},
-			{Code: discussion.WarnBadMark, Who: "idea-2", Message: "score is 85, want a number of 0 to 10"},
+			{Code: "discussion/bad-mark", Who: "idea-1", Message: "feasibility is NaN, want a number of 0 to 10"},
+			{Code: "discussion/bad-mark", Who: "idea-1", Message: "innovation is 85, want a number of 0 to 10"},
+			{Code: "discussion/bad-mark", Who: "idea-1", Message: "impact is -0.5, want a number of 0 to 10"},
+			{Code: "discussion/bad-mark", Who: "idea-1", Message: "clarity is high, want a number of 0 to 10"},
+			{Code: "discussion/bad-mark", Who: "idea-2", Message: "score is 85, want a number of 0 to 10"},
 		}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
@@ -58,7 +61,7 @@ func TestRulingsOnScores(t *testing.T) {
 			p := judged(3, evaluations(map[string]any{"idea_id": id, "score": 9}, map[string]any{"idea_id": 1, "score": 8})).play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea), "a number is one")
-			assert.Contains(t, p.warned(), discussion.WarnUnknownIdea)
+			assert.Contains(t, p.warned(), "discussion/unknown-idea")
 		})
 	}
 	t.Run("DC34 if no evaluation meets an idea, one repair names the IDs", func(t *testing.T) {
@@ -75,9 +78,9 @@ func TestRulingsOnScores(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Len(t, p.prompts(discussion.Moderator), 1)
 		assert.Equal(t, []orchestrator.Warning{
-			{Code: discussion.WarnBadMark, Who: "idea-2", Message: "score is none, want a number of 0 to 10"},
-			{Code: discussion.WarnUngraded, Who: "idea-2", Message: "the moderator gave it no score that counts"},
-			{Code: discussion.WarnUngraded, Who: "idea-3", Message: "the moderator gave it no score that counts"},
+			{Code: "discussion/bad-mark", Who: "idea-2", Message: "score is none, want a number of 0 to 10"},
+			{Code: "discussion/ungraded", Who: "idea-2", Message: "the moderator gave it no score that counts"},
+			{Code: "discussion/ungraded", Who: "idea-3", Message: "the moderator gave it no score that counts"},
 		}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "the winner has passed")
 	})
@@ -96,7 +99,7 @@ func TestRulingsOnScores(t *testing.T) {
 		d.cast[discussion.TeamLeader] = []any{"go", "so far", "Beta"}
 		p := d.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{discussion.WarnUngraded, discussion.WarnAssumedScore, discussion.WarnAssumedScore}, p.warned())
+		assert.Equal(t, []string{"discussion/ungraded", "discussion/assumed-score", "discussion/assumed-score"}, p.warned())
 		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea), "the first of equals")
 		assert.InDelta(t, 6.5, *p.out.Score, 0)
 		assert.True(t, p.out.FinalIdea.Assumed && p.out.FinalIdea.Eligible && !p.out.FinalIdea.Validated)
@@ -124,7 +127,7 @@ func TestRulingsOnScores(t *testing.T) {
 			require.NoError(t, p.err)
 			assert.Nil(t, p.out.FinalIdea)
 			assert.Equal(t, discussion.ByNone, p.out.SelectedBy)
-			assert.Equal(t, discussion.WarnNoChoice, p.warned()[len(p.warned())-1])
+			assert.Equal(t, "discussion/no-choice", p.warned()[len(p.warned())-1])
 			assert.Equal(t, orchestrator.Partial, p.out.Status)
 		}
 	})
@@ -220,7 +223,7 @@ func TestRulingsOnTurns(t *testing.T) {
 				}
 				require.NoError(t, json.Unmarshal(rec.Data, &e))
 				noun, verb, _ := strings.Cut(strings.TrimPrefix(rec.Kind, "discussion."), ".")
-				who := fmt.Sprint(noun, e.Role, e.Phase, e.Round, e.Turn)
+				who := fmt.Sprint(noun, e.Who, e.Phase, e.Round, e.Turn)
 				if noun == "run" {
 					who = noun
 				}
@@ -237,16 +240,16 @@ func TestRulingsOnTurns(t *testing.T) {
 				}
 			}
 			last := fmt.Sprint("phase", p.out.Discussion.Phase, 0, 0)
-			assert.Equal(t, map[string]string{last: discussion.EventPhaseStarted}, open, "but for the final phase")
+			assert.Equal(t, map[string]string{last: string(discussion.EventPhaseStarted)}, open, "but for the final phase")
 		})
 	}
 	t.Run("DC36 canceled", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
-		cfg.Limits.CallTimeout = time.Hour
+		cfg.Bounds.CallTimeout = time.Hour
 		_, kinds, _ := canceledAt(t, cfg, discussion.Moderator)
-		count := map[string]int{}
+		count := map[team.Kind]int{}
 		for _, kind := range kinds {
-			count[kind]++
+			count[team.Kind(kind)]++
 		}
 		assert.Equal(t, count[discussion.EventAgentStarted], count[discussion.EventAgentFinished]+count[discussion.EventAgentFailed])
 		assert.Equal(t, 1, count[discussion.EventAgentFailed])
@@ -254,7 +257,7 @@ func TestRulingsOnTurns(t *testing.T) {
 	})
 	for name, d := range ends {
 		t.Run("DC37 the host's report gets the finished outcome: "+name, func(t *testing.T) {
-			d.cfg.Hooks.Report = discussion.Page
+			d.cfg.Rules.Report = discussion.Page
 			p := d.play(t)
 			want, err := discussion.Page(p.out)
 			require.NoError(t, err)
@@ -285,7 +288,7 @@ func TestRulingsOnTurns(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "prose", p.out.Discussion.Messages[1].Content)
 		assert.Equal(t, providers.NanoUSD(7), p.out.Discussion.Messages[1].Usage.Cost)
-		assert.Equal(t, []orchestrator.Warning{{Code: discussion.WarnIdeasUnparsed, Who: ideation, Message: "round 1: boom"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "discussion/ideas-unparsed", Who: ideation, Message: "round 1: boom"}}, p.out.Warnings)
 	})
 }
 
@@ -301,7 +304,7 @@ func TestSettingsReachTheCalls(t *testing.T) {
 		for i := range cfg.Team {
 			cfg.Team[i].Temperature, cfg.Team[i].Estimate = new(float64(i)/10), providers.NanoUSD(i)
 		}
-		cfg.Limits.CallTimeout = time.Minute
+		cfg.Bounds.CallTimeout = time.Minute
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
 		for _, c := range p.asked {
@@ -313,7 +316,7 @@ func TestSettingsReachTheCalls(t *testing.T) {
 		}
 		assert.Nil(t, debate{cfg: discussion.Standard(nil)}.play(t).asked[0].req.Temperature, "the model's own")
 		assert.Equal(t, 300*time.Second, debate{cfg: discussion.Standard(nil)}.play(t).asked[0].req.Limits.Total, "DX14")
-		cfg.Limits.CallTimeout = orchestrator.None
+		cfg.Bounds.CallTimeout = orchestrator.None
 		assert.Zero(t, debate{cfg: cfg}.play(t).asked[0].req.Limits.Total)
 	})
 	t.Run("DX13 the rest of the money goes with every call", func(t *testing.T) {
@@ -356,13 +359,13 @@ func TestSettingsReachTheCalls(t *testing.T) {
 			if want == orchestrator.Completed {
 				require.NoError(t, p.err)
 				assert.Equal(t, "Gamma", titleOf(p.out.FinalIdea))
-				assert.Equal(t, []string{discussion.WarnBudget, discussion.WarnBudget}, p.warned(), "selection and report are not needed")
+				assert.Equal(t, []string{"discussion/budget", "discussion/budget"}, p.warned(), "selection and report are not needed")
 			}
 		}
 	})
 	t.Run("DX10 the kickoff and all ideas stay, however little there is room for", func(t *testing.T) {
 		cfg := shallow(discussion.Full(nil))
-		cfg.Limits.ContextBytes = 1
+		cfg.Bounds.ContextBytes = 1
 		p := debate{cfg: cfg, cast: cast{discussion.TeamLeader: {"Mind the noise.", "one", "two", "three", "choice"}}}.play(t)
 		require.NoError(t, p.err)
 		for i, c := range p.asked[1:] {
@@ -377,7 +380,7 @@ func TestSettingsReachTheCalls(t *testing.T) {
 	})
 	t.Run("DX11 the host's report stands in for that of the ui_creator, which stays a message", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
-		cfg.Hooks.Report = func(o discussion.Outcome) (string, error) {
+		cfg.Rules.Report = func(o discussion.Outcome) (string, error) {
 			assert.Equal(t, "<h1>Report</h1>", o.Report, "it has what the ui_creator made")
 			return "mine", nil
 		}
@@ -388,10 +391,10 @@ func TestSettingsReachTheCalls(t *testing.T) {
 	})
 	t.Run("DX11 a report that panics is a warning", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
-		cfg.Hooks.Report = func(discussion.Outcome) (string, error) { panic("no paper") }
+		cfg.Rules.Report = func(discussion.Outcome) (string, error) { panic("no paper") }
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []orchestrator.Warning{{Code: discussion.WarnReportFailed, Message: "Hooks.Report panicked: no paper"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "discussion/report-failed", Message: "Rules.Report panicked: no paper"}}, p.out.Warnings)
 		assert.Equal(t, "<h1>Report</h1>", p.out.Report)
 	})
 }
@@ -402,9 +405,10 @@ func TestConfigJSON(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(`{
 			"team": [{"role": "team_leader", "agent": "ann", "temperature": 0.2, "estimate": 0.05}, {"role": "ideation", "agent": "bob", "name": "Bob"}],
 			"rounds": {"max": 2, "deepDive": 1},
-			"policy": {"threshold": 7.5, "minIdeas": 4, "assumeScore": 5},
-			"retry": {"topUps": -1},
-			"limits": {"calls": 40, "cost": 1.5, "time": "10m", "callTimeout": 90, "contextBytes": -1, "allowUnpriced": true}
+			"policy": {"threshold": 7.5, "minIdeas": 4, "assumeScore": 5, "attempts": 1},
+			"rules": {"scorer": {"novelty": 2, "cost": 1}, "gate": {"margin": 0}, "ranker": {"last": true}, "retrier": {"wait": "2s"}, "turns": {}},
+			"limits": {"calls": 40, "cost": 1.5, "time": "10m", "allowUnpriced": true},
+			"bounds": {"callTimeout": 90, "contextBytes": -1}
 		}`), &cfg))
 		assert.Equal(t, discussion.Config{
 			Team: []discussion.Member{
@@ -412,11 +416,13 @@ func TestConfigJSON(t *testing.T) {
 				{Role: discussion.Ideation, Agent: "bob", Name: "Bob"},
 			},
 			Rounds: discussion.Rounds{Max: 2, DeepDive: 1},
-			Policy: discussion.Policy{Threshold: 7.5, MinIdeas: 4, AssumeScore: new(5.0)},
-			Retry:  discussion.Retry{TopUps: orchestrator.None},
-			Limits: discussion.Limits{
-				Calls: 40, Cost: providers.Dollars(1.5), Time: 10 * time.Minute, CallTimeout: 90 * time.Second, ContextBytes: orchestrator.None, AllowUnpriced: true,
+			Policy: discussion.Policy{Threshold: 7.5, MinIdeas: 4, AssumeScore: new(5.0), Attempts: 1},
+			Rules: discussion.Rules{
+				Turns: discussion.InOrder{}, Scorer: grading.Weighted{"novelty": 2, "cost": 1}, Gate: grading.Bands{},
+				Ranker: grading.ByScore{Last: true}, Retrier: orchestrator.Attempts{Wait: 2 * time.Second},
 			},
+			Limits: team.Limits{Calls: 40, Cost: providers.Dollars(1.5), Time: 10 * time.Minute, AllowUnpriced: true},
+			Bounds: discussion.Bounds{CallTimeout: 90 * time.Second, ContextBytes: orchestrator.None},
 		}, cfg)
 		_, err := discussion.New(cfg)
 		require.NoError(t, err)
@@ -434,10 +440,10 @@ func TestConfigJSON(t *testing.T) {
 					Role: discussion.Critic, Agent: rapid.String().Draw(t, "agent"), Estimate: providers.NanoUSD(n("estimate")),
 				}},
 				Rounds: discussion.Rounds{Max: n("max"), DeepDive: n("dive")},
-				Policy: discussion.Policy{Threshold: rapid.Float64Range(0, 10).Draw(t, "threshold"), RequireThreshold: rapid.Bool().Draw(t, "require"), MinIdeas: n("ideas")},
-				Retry:  discussion.Retry{TopUps: n("topUps")},
-				Limits: discussion.Limits{
-					Calls: int64(n("calls")), Cost: providers.NanoUSD(n("cost")), Time: time.Duration(n("time")), CallTimeout: time.Duration(n("call")),
+				Policy: discussion.Policy{Threshold: rapid.Float64Range(0, 10).Draw(t, "threshold"), RequireThreshold: rapid.Bool().Draw(t, "require"), MinIdeas: n("ideas"), Attempts: n("attempts")},
+				Limits: team.Limits{
+					Calls: int64(n("calls")), Cost: providers.NanoUSD(n("cost")), Time: time.Duration(n("time"))},
+				Bounds: discussion.Bounds{CallTimeout: time.Duration(n("call")),
 					TopicBytes: n("topic"), ContextBytes: n("context"), IdeasPerCall: n("per"),
 				},
 			}
@@ -499,32 +505,28 @@ func TestRanking(t *testing.T) {
 }
 
 func TestCriteria(t *testing.T) {
-	all := discussion.Criteria{discussion.Feasibility: 8, discussion.Innovation: 7, discussion.Impact: 9, discussion.Clarity: 8, discussion.Completeness: 6}
+	all := grading.Marks{{Name: "feasibility", Value: 8}, {Name: "innovation", Value: 7}, {Name: "impact", Value: 9}, {Name: "clarity", Value: 8}, {Name: "completeness", Value: 6}}
+	scorer := discussion.DefaultRules().Scorer
 	t.Run("D24 DA20 DC12 the mean of five", func(t *testing.T) {
-		mean, ok := all.Mean()
-		assert.True(t, ok)
+		mean, err := scorer.Score(all)
+		require.NoError(t, err)
 		assert.InDelta(t, 7.6, mean, 0)
 	})
 	t.Run("DA22 DC12 four are none", func(t *testing.T) {
-		for name := range all {
-			four := discussion.Criteria{}
-			for other, mark := range all {
-				if other != name {
-					four[other] = mark
-				}
-			}
-			_, ok := four.Mean()
-			assert.False(t, ok, name)
+		for i := range all {
+			_, err := scorer.Score(slices.Delete(slices.Clone(all), i, i+1))
+			assert.Error(t, err, all[i].Name)
 		}
 	})
 	t.Run("DC12 the mean lies among the marks", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
-			c, low, high := discussion.Criteria{}, 10.0, 0.0
-			for name := range all {
-				c[name] = rapid.Float64Range(0, 10).Draw(t, string(name))
-				low, high = min(low, c[name]), max(high, c[name])
+			marks, low, high := slices.Clone(all), 10.0, 0.0
+			for i := range marks {
+				x := rapid.Float64Range(0, 10).Draw(t, marks[i].Name)
+				marks[i].Value, low, high = x, min(low, x), max(high, x)
 			}
-			mean, _ := c.Mean()
+			mean, err := scorer.Score(marks)
+			require.NoError(t, err)
 			assert.True(t, mean >= low-1e-6 && mean <= high+1e-6 && !math.IsNaN(mean))
 		})
 	})

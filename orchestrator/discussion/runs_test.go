@@ -119,7 +119,7 @@ func ends() map[string]debate {
 	assuming := judged(2, errBoom)
 	assuming.cfg.Policy.AssumeScore = new(7.0)
 	reported := debate{cfg: discussion.Standard(nil)}
-	reported.cfg.Hooks.Report = discussion.Page
+	reported.cfg.Rules.Report = discussion.Page
 	return map[string]debate{
 		"completed":                           {cfg: brief},
 		"completed, much goes wrong":          shaken(),
@@ -145,7 +145,7 @@ func ends() map[string]debate {
 }
 
 func TestEnds(t *testing.T) {
-	seen := map[discussion.Phase]bool{discussion.Canceled: true} // see canceledAt
+	seen := map[discussion.Phase]bool{"canceled": true} // see canceledAt
 	for name, d := range ends() {
 		t.Run("DC25 DX17 DX9 "+name, func(t *testing.T) {
 			status, _, _ := strings.Cut(name, ",")
@@ -161,7 +161,7 @@ func TestEnds(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
-	for _, phase := range []discussion.Phase{discussion.Completed, discussion.Partial, discussion.OutOfBudget, discussion.Failed, discussion.Canceled} {
+	for _, phase := range []discussion.Phase{"completed", "partial", "out-of-budget", "failed", "canceled"} {
 		assert.True(t, seen[phase], phase)
 	}
 }
@@ -241,7 +241,7 @@ func TestEvents(t *testing.T) {
 			phases = append(phases, e.Phase)
 		}
 		assert.Equal(t, []discussion.Phase{
-			discussion.Kickoff, discussion.Exploring, discussion.Validating, discussion.Selecting, discussion.Visualizing, discussion.Completed,
+			"kickoff", "exploring", "validating", "selecting", "visualizing", "completed",
 		}, phases)
 	})
 }
@@ -249,7 +249,7 @@ func TestEvents(t *testing.T) {
 // stateAt is what a run exposes while a role speaks.
 func stateAt(t *testing.T, cfg discussion.Config, at discussion.Role) (s discussion.State) {
 	t.Helper()
-	cfg.Limits.CallTimeout = time.Hour
+	cfg.Bounds.CallTimeout = time.Hour
 	_, _ = watched(t, cfg, at, func(t *testing.T, r *orchestrator.Run) {
 		if s.Phase == "" {
 			require.NoError(t, r.State(t.Context(), &s))

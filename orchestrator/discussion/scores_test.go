@@ -15,7 +15,7 @@ import (
 func judged(n int, answers ...any) debate {
 	titles := []string{"Alpha", "Beta", "Gamma", "Delta"}[:n]
 	cfg := discussion.Standard(nil)
-	cfg.Retry.TopUps, cfg.Policy.MinIdeas = orchestrator.None, 0
+	cfg.Policy.Attempts, cfg.Policy.MinIdeas = 1, 0
 	return debate{cfg: cfg, cast: cast{discussion.Ideation: {ideas(titles...)}, discussion.Moderator: answers}}
 }
 
@@ -88,8 +88,8 @@ func TestScores(t *testing.T) {
 	}
 	t.Run("DA21 criteria are kept", func(t *testing.T) {
 		p := judged(1, evaluations(map[string]any{"idea_id": "idea-1", "criteria": marks(8, 7, 9, 8, 6), "score": 8.1})).play(t)
-		assert.Equal(t, discussion.Criteria{
-			discussion.Feasibility: 8, discussion.Innovation: 7, discussion.Impact: 9, discussion.Clarity: 8, discussion.Completeness: 6,
+		assert.Equal(t, map[string]float64{
+			"feasibility": 8, "innovation": 7, "impact": 9, "clarity": 8, "completeness": 6,
 		}, p.out.FinalIdea.Criteria)
 	})
 	t.Run("DA23 DX7 invalid scores", func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestScores(t *testing.T) {
 		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
 		assert.Equal(t, discussion.ByLeader, p.out.SelectedBy)
 		assert.Contains(t, p.types(), "validation", "its answer is kept")
-		assert.Equal(t, []string{discussion.WarnUngraded, discussion.WarnFallback}, p.warned())
+		assert.Equal(t, []string{"discussion/ungraded", "discussion/fallback"}, p.warned())
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"idea-2"}, p.out.Unverified)
 		assert.Nil(t, p.out.Score)
@@ -133,7 +133,7 @@ func TestScores(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.True(t, p.out.Discussion.Ideas[1].Validated)
 		assert.False(t, p.out.Discussion.Ideas[0].Validated)
-		assert.Equal(t, []string{discussion.WarnUnknownIdea, discussion.WarnUngraded}, p.warned())
+		assert.Equal(t, []string{"discussion/unknown-idea", "discussion/ungraded"}, p.warned())
 		assert.Equal(t, "idea-1", p.out.Warnings[1].Who)
 	})
 	t.Run("DC20 of equal titles the latest, of two evaluations the last", func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestScores(t *testing.T) {
 		assert.Len(t, p.prompts(discussion.Moderator), 2)
 		assert.Len(t, p.out.Discussion.Ideas, 3)
 		assert.Equal(t, []string{"kickoff", "ideation", "synthesis", "selection", "visualization"}, p.types())
-		assert.Equal(t, orchestrator.Warning{Code: discussion.WarnUngraded, Who: moderator, Message: "boom"}, p.out.Warnings[0])
+		assert.Equal(t, orchestrator.Warning{Code: "discussion/ungraded", Who: moderator, Message: "boom"}, p.out.Warnings[0])
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"idea-2"}, p.out.Unverified)
 	})
@@ -198,7 +198,7 @@ func TestSelection(t *testing.T) {
 		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea))
 		assert.True(t, p.out.BelowThreshold)
 		assert.Empty(t, p.out.Shortlist)
-		assert.Equal(t, []string{discussion.WarnBelowThreshold}, p.warned())
+		assert.Equal(t, []string{"discussion/below-threshold"}, p.warned())
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, []string{"idea-1"}, p.out.Unverified)
 	})
@@ -252,7 +252,7 @@ func TestSelection(t *testing.T) {
 		p := leading(judged(2, scores(7, 8)), errBoom).play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
-		assert.Contains(t, p.warned(), discussion.WarnAgentFailed)
+		assert.Contains(t, p.warned(), "discussion/agent-failed")
 	})
 	t.Run("D23 without a moderator there are no scores", func(t *testing.T) {
 		d := judged(2)
@@ -278,7 +278,7 @@ func TestSelection(t *testing.T) {
 			require.NoError(t, p.err)
 			assert.Equal(t, tt.want, titleOf(p.out.FinalIdea))
 			if tt.want == "" {
-				assert.Equal(t, []string{discussion.WarnNoChoice}, p.warned())
+				assert.Equal(t, []string{"discussion/no-choice"}, p.warned())
 				assert.Equal(t, orchestrator.Partial, p.out.Status, "the choice is missing")
 				assert.Equal(t, discussion.ByNone, p.out.SelectedBy)
 			} else {

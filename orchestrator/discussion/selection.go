@@ -3,6 +3,7 @@ package discussion
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -15,55 +16,82 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// Ranking returns the ideas by rank: the highest score first, equals to six decimals in
-// the order in which they were proposed, and those without a score last.
-func Ranking(ideas []Idea) []Idea {
-	ranked := slices.Clone(ideas)
-	rank := func(i Idea) float64 {
-		if !i.scored() {
-			return -1
+// entries returns ideas as a Ranker gets them, in the order in which they were proposed.
+func entriesOf(ideas []Idea) []grading.Ranked {
+	all := make([]grading.Ranked, len(ideas))
+	for i, idea := range ideas {
+		all[i] = grading.Ranked{ID: idea.ID, Marks: marksOf(idea.Criteria, inOrder(idea.Criteria))}
+		if idea.scored() {
+			all[i].Score = new(idea.Score)
 		}
-		return grading.Round6(i.Score)
 	}
-	slices.SortStableFunc(ranked, func(a, b Idea) int { return cmp.Compare(rank(b), rank(a)) })
-	return ranked
+	return all
+}
+
+// ranked returns ideas in the order of a ranking. ok: it has each of them once.
+func ranked(ideas []Idea, ranking []grading.Ranked) (best []Idea, ok bool) {
+	rest := map[string]Idea{}
+	for _, idea := range ideas {
+		rest[idea.ID] = idea
+	}
+	for _, entry := range ranking {
+		idea, ok := rest[entry.ID]
+		if !ok {
+			return nil, false
+		}
+		delete(rest, entry.ID)
+		best = append(best, idea)
+	}
+	return best, len(rest) == 0
+}
+
+// rank asks Rules.Ranker for the order of the ideas.
+func (r *run) rank(c *orchestrator.Context) ([]Idea, error) {
+	return team.Rule(r.Run, c, "", "Rules.Ranker", func() ([]Idea, error) {
+		ideas := r.out.Discussion.Ideas
+		best, ok := ranked(ideas, r.cfg.Rules.Ranker.Rank(entriesOf(ideas)))
+		if !ok {
+			return nil, errors.New("it does not rank each idea once")
+		}
+		for _, idea := range best {
+			r.out.Ranking = append(r.out.Ranking, idea.ID)
+		}
+		return best, nil
+	})
 }
 
 func (i Idea) scored() bool { return i.Validated || i.Assumed }
 
-// scored tells whether an idea has a score.
+// scored reports whether an idea has a score.
 func (r *run) scored() bool { return slices.ContainsFunc(r.out.Discussion.Ideas, Idea.scored) }
 
 // choose lets the leader pick an idea, and then selects the one with the highest score;
 // without any score, the leader's.
 func (r *run) choose(c *orchestrator.Context) error {
 	if len(r.out.Discussion.Ideas) == 0 {
-		r.warn(c, WarnNoChoice, "", "there are no ideas")
+		r.Warn(c, warnNoChoice, "", "there are no ideas")
 		return nil
 	}
-	m, err := r.say(c, turn{role: TeamLeader, kind: TypeSelection, prompt: "select.tmpl"})
+	m, err := r.say(c, turn{role: TeamLeader, kind: typeSelection, prompt: "select.tmpl"})
 	switch {
 	case err == nil:
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
 	case !team.Ends(err): // the score decides anyway
-		r.warn(c, WarnAgentFailed, string(TeamLeader), err.Error())
-	case !r.spent(c, err) || !r.scored():
+		r.Warn(c, warnAgentFailed, string(TeamLeader), "%s", err.Error())
+	case !team.Broke(c, err) || !r.scored():
 		return err
 	default: // decide without the leader
-		r.warn(c, WarnBudget, string(TeamLeader), err.Error())
+		r.Warn(c, warnBudget, string(TeamLeader), "%s", err.Error())
 	}
-	r.decide(c)
-	return nil
-}
-
-// spent tells whether the cause of err is a budget that is used up.
-func (r *run) spent(c *orchestrator.Context, err error) bool {
-	return orchestrator.IsOver(err) && !c.IsCanceled(err)
+	return r.decide(c)
 }
 
 // decide makes one idea the final one, or none.
-func (r *run) decide(c *orchestrator.Context) {
-	ranked := Ranking(r.out.Discussion.Ideas)
+func (r *run) decide(c *orchestrator.Context) error {
+	ranked, err := r.rank(c)
+	if err != nil {
+		return err
+	}
 	for _, idea := range ranked {
 		if idea.Eligible {
 			r.out.Shortlist = append(r.out.Shortlist, idea)
@@ -74,33 +102,34 @@ func (r *run) decide(c *orchestrator.Context) {
 	case best.scored():
 		r.out.SelectedBy = ByScore
 		if r.out.BelowThreshold = !best.Eligible; r.out.BelowThreshold {
-			r.warn(c, WarnBelowThreshold, best.ID, fmt.Sprintf("the best score is %v, want at least %v", best.Score, r.cfg.Policy.Threshold))
+			r.Warn(c, warnBelowThreshold, best.ID, "the best score is %v, want at least %v", best.Score, r.cfg.Policy.Threshold)
 		}
 		if leaders != nil && leaders.ID != best.ID {
-			r.emit(c, EventSelectionOverruled, Event{Idea: leaders})
+			r.Emit(c, EventSelectionOverruled, &Event{Idea: leaders})
 		}
 	case leaders != nil:
 		best, r.out.SelectedBy = leaders, ByLeader
-		if r.cfg.has(Moderator) {
-			r.warn(c, WarnFallback, best.ID, "it was to be scored and was not; the leader has chosen it")
+		if r.cfg.grades() {
+			r.Warn(c, warnFallback, best.ID, "it was to be scored and was not; the leader has chosen it")
 		}
 	default:
-		r.warn(c, WarnNoChoice, "", "no idea has a score, and the leader named none clearly")
-		return
+		r.Warn(c, warnNoChoice, "", "no idea has a score, and the leader named none clearly")
+		return nil
 	}
 	if r.cfg.Policy.RequireThreshold && !best.Eligible {
 		r.out.SelectedBy = ByNone
-		r.warn(c, WarnNoChoice, "", "no idea has met the threshold")
-		return
+		r.Warn(c, warnNoChoice, "", "no idea has met the threshold")
+		return nil
 	}
 	r.out.FinalIdea, r.out.Discussion.FinalIdeaID = best, best.ID
 	if best.scored() {
 		r.out.Score = &best.Score
 	}
-	if r.cfg.has(Moderator) && (!best.Validated || !best.Eligible) {
+	if r.cfg.grades() && (!best.Validated || !best.Eligible) {
 		r.out.Unverified = []string{best.ID}
 	}
-	r.emit(c, EventSelectionMade, Event{Idea: best, Text: string(r.out.SelectedBy)})
+	r.Emit(c, EventSelectionMade, &Event{Event: team.Event{Text: string(r.out.SelectedBy)}, Idea: best})
+	return nil
 }
 
 var choiceIn = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":["string","integer"]}}}`)

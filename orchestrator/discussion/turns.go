@@ -1,11 +1,9 @@
 package discussion
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -14,20 +12,19 @@ import (
 
 // turn is one turn of a member.
 type turn struct {
-	role    Role
-	kind    MessageType
-	prompt  string
-	number  int  // of the role's turns in the round; 0: outside of the rounds
-	onIdeas bool // only if there are ideas
-	missing int  // ideas, for the prompt
+	role     Role
+	kind     MessageType
+	prompt   string
+	number   int    // of the role's turns in the round; 0: outside of the rounds
+	missing  int    // ideas, for the prompt
+	agent    string // who speaks; "": the member's
+	feedback string // what the prompt says besides; "": nothing
 
 	// For turns that answer in JSON: the schema, and the function that reads the answer. An
 	// answer that cannot be read is sent back once.
 	output json.RawMessage
 	read   func(text string) error
 }
-
-var errSilent = errors.New("the agent's answer is empty")
 
 // say gives a member its turn: it gets the discussion and its task, and its answer becomes
 // a message. An answer that cannot be read is a message, too, beside the error.
@@ -37,52 +34,44 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	event := Event{Role: t.role, Round: r.round, Turn: t.number}
-	r.emit(c, EventAgentStarted, event)
-	r.speaking = t.role
-	said := ""
-	_, resp, err := orchestrator.AskWith(c, m.Agent, agent.Request{
-		Task: string(t.kind), Prompt: text, Output: t.output, Temperature: m.Temperature,
-		Limits: agent.Limits{Total: r.cfg.Limits.CallTimeout, Estimate: m.Estimate},
-	}, func(resp agent.Response) (struct{}, error) {
-		said = content(resp)
-		if t.read == nil {
-			return struct{}{}, nil
-		}
-		return struct{}{}, t.read(said)
-	})
-	r.speaking = ""
-	if err == nil && said == "" {
-		err = errSilent
+	member := team.Seat[struct{}]{
+		Who: string(t.role), Agent: cmp.Or(t.agent, m.Agent),
+		Request: agent.Request{
+			Task: string(t.kind), Prompt: text, Output: t.output, Temperature: m.Temperature,
+			Limits: agent.Limits{Total: r.cfg.Bounds.CallTimeout, Estimate: m.Estimate},
+		},
+		Read: func(resp agent.Response) (none struct{}, err error) {
+			if t.read != nil {
+				err = t.read(team.TextOf(resp))
+			}
+			return none, err
+		},
+		On: team.Hooks{Event: func(e team.Event) team.Telling { return &Event{Event: e, Round: r.round, Turn: t.number} }},
 	}
-	if err != nil && (said == "" || team.Ends(err)) {
-		event.Text = err.Error()
-		r.emit(c, EventAgentFailed, event)
+	r.speaking = t.role
+	said, err := member.Call(c, r.Run, nil)
+	r.speaking = ""
+	if err != nil && (said.Text == "" || team.Ends(err)) {
 		return Message{}, err
 	}
-	r.emit(c, EventAgentFinished, event)
-	return r.add(c, Message{From: t.role, Content: said, Type: t.kind, Round: r.round, Turn: t.number, Usage: resp.Usage}), err
-}
-
-// content is the text of an answer, or its data.
-func content(resp agent.Response) string {
-	if text := strings.TrimSpace(resp.Text); text != "" {
-		return text
-	}
-	return string(resp.Data)
+	return r.add(c, Message{From: t.role, Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
 }
 
 // fill makes the prompt of a turn.
 func (r *run) fill(c *orchestrator.Context, t turn) (string, error) {
-	text, elided := buildContext(r.out.Discussion, r.cfg.Limits.ContextBytes)
+	text, elided := buildContext(r.out.Discussion, r.cfg.Bounds.ContextBytes)
 	if elided != r.elided {
 		r.elided = elided
-		r.emit(c, EventContextElided, Event{Count: elided})
+		r.Emit(c, EventContextElided, &Event{Count: elided})
 	}
-	return r.prompts.Fill(t.prompt, promptData{
+	text, err := r.Prompts.Fill(t.prompt, promptData{
 		Context: text, Size: len(r.cfg.Team), Members: r.cfg.directed(), Round: r.round, Rounds: r.cfg.Rounds.Max,
-		Missing: t.missing, Final: r.out.FinalIdea, Scored: r.scored(),
+		Missing: t.missing, Final: r.out.FinalIdea, Scored: r.scored(), Criteria: r.cfg.criteria(),
 	})
+	if t.feedback != "" {
+		text += "\n\n" + t.feedback
+	}
+	return text, err
 }
 
 // add appends a message.
@@ -90,7 +79,7 @@ func (r *run) add(c *orchestrator.Context, m Message) Message {
 	d := &r.out.Discussion
 	m.ID, m.To, m.Timestamp = "msg-"+strconv.Itoa(len(d.Messages)+1), "team", c.Now()
 	d.Messages = append(d.Messages, m)
-	r.emit(c, EventMessageAdded, Event{Message: &m})
+	r.Emit(c, EventMessageAdded, &Event{Message: &m})
 	return m
 }
 
@@ -101,10 +90,10 @@ func (r *run) try(c *orchestrator.Context, t turn) (Message, error) {
 	if err == nil || team.Ends(err) {
 		return m, err
 	}
-	code := WarnAgentFailed
+	code := warnAgentFailed
 	if m.ID != "" {
-		code = WarnIdeasUnparsed
+		code = warnIdeasUnparsed
 	}
-	r.warn(c, code, string(t.role), fmt.Sprintf("round %d: %v", r.round, err))
+	r.Warn(c, code, string(t.role), "round %d: %v", r.round, err)
 	return m, nil
 }
