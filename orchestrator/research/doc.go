@@ -7,7 +7,7 @@
 // # A run
 //
 // [New] makes a flow of a [Config], and [Catalogue] has workers to start from. A run follows
-// [Phases]. An admitted [Input] is planned, and [BestFit] finds the best plan for the rest
+// the machine in docs/research.md. An admitted [Input] is planned, and [BestFit] finds the best plan for the rest
 // of money and time. Steps are executed one after another, the workers of a step in
 // parallel or in sequence. Marks give a score. [Outcome] has the results, also beside an
 // error.

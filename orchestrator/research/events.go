@@ -14,14 +14,14 @@ import (
 // fields are set. Each EventAgentStarted has one EventAgentFinished or EventAgentFailed. Who
 // is a worker's ID, "planner", "supervisor", "strategist" or "merger".
 const (
-	EventRunStarted         team.Kind = "research.run.started"         // Asked
+	eventRunStarted         team.Kind = "research.run.started"         // Asked
 	EventRunFinished        team.Kind = "research.run.finished"        // Status, Usage, Score, Text: why it failed
 	EventWarningRaised      team.Kind = "research.warning.raised"      // Warning
-	EventActionLogged       team.Kind = "research.action.logged"       // Action
+	eventActionLogged       team.Kind = "research.action.logged"       // Action
 	EventPhaseChanged       team.Kind = "research.phase.changed"       // From, Phase
-	EventPlanCreated        team.Kind = "research.plan.created"        // Plan, Iteration
+	eventPlanCreated        team.Kind = "research.plan.created"        // Plan, Iteration
 	EventPlanOptimized      team.Kind = "research.plan.optimized"      // Plan, Report
-	EventStepStarted        team.Kind = "research.step.started"        // Step, Percent
+	eventStepStarted        team.Kind = "research.step.started"        // Step, Percent
 	EventStepFinished       team.Kind = "research.step.finished"       // Step, Percent
 	EventAgentStarted       team.Kind = "research.agent.started"       // Who, Step, Try
 	EventAgentFinished      team.Kind = "research.agent.finished"      // Who, Step, Try, Usage
@@ -67,7 +67,7 @@ func (r *run) changed(c *orchestrator.Context, from, to Phase) {
 func (r *run) act(c *orchestrator.Context, who, what string, details map[string]any) {
 	a := Action{Agent: who, Action: what, Details: details, At: c.Now()}
 	r.state.Actions = append(r.state.Actions, a)
-	r.Emit(c, EventActionLogged, &Event{Action: &a})
+	r.Emit(c, eventActionLogged, &Event{Action: &a})
 }
 
 // warn records a problem that does not end the run, each one once.

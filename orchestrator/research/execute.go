@@ -16,7 +16,7 @@ import (
 // execute runs the plan step by step.
 func (r *run) execute(c *orchestrator.Context) error {
 	for i, s := range r.state.Plan.Steps {
-		r.Emit(c, EventStepStarted, &Event{Step: s.ID, Percent: r.percent()})
+		r.Emit(c, eventStepStarted, &Event{Step: s.ID, Percent: r.percent()})
 		err := r.step(c, i)
 		if err == nil {
 			r.state.StepIndex = i + 1

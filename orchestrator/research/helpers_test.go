@@ -33,6 +33,14 @@ const (
 	failed      research.Phase = "failed"
 )
 
+// Kinds of records that no host needs to name.
+const (
+	runStarted   team.Kind = "research.run.started"
+	actionLogged team.Kind = "research.action.logged"
+	planCreated  team.Kind = "research.plan.created"
+	stepStarted  team.Kind = "research.step.started"
+)
+
 // attempts is the default Retrier with other numbers.
 func attempts(most int, longest time.Duration) orchestrator.Retrier {
 	return orchestrator.Attempts{Max: most, Wait: 2 * time.Second, Factor: 2, Longest: longest, Final: true}

@@ -385,7 +385,7 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 	for i := range 6 {
 		w := research.Worker{
 			ID: string(rune('a' + i)), Category: kinds[d.IntN(4)], Critical: d.IntN(6) == 0, Needs: d.names(3), Produces: d.names(3),
-			Priority: []research.Priority{"", research.High, research.Medium, research.Low}[d.IntN(4)],
+			Priority: []research.Priority{"", research.Priority("HIGH"), research.Priority("MEDIUM"), research.Priority("LOW")}[d.IntN(4)],
 		}
 		workers = append(workers, w)
 	}
@@ -546,9 +546,9 @@ func (r oracle) objective(pick []research.Worker) []int {
 		w := r.options[i][0]
 		priority := w.Priority
 		if priority == "" {
-			priority = research.Medium
+			priority = research.Priority("MEDIUM")
 			if w.Critical {
-				priority = research.High
+				priority = research.Priority("HIGH")
 			}
 		}
 		critical := 1

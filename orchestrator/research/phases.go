@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Phase is where a run is: a state of Phases. A run ends in completed or failed.
+// Phase is where a run is: a state of its machine. A run ends in completed or failed.
 type Phase string
 
 const (
@@ -24,32 +24,30 @@ const (
 	failed      Phase = "failed"
 )
 
-// Move is an event of Phases.
-type Move string
+// move is an event of the machine.
+type move string
 
 const (
-	moveStart       Move = "start"
-	movePlanned     Move = "planned"
-	moveOptimized   Move = "optimized"
-	moveExecuted    Move = "executed"
-	moveAccept      Move = "accept"
-	moveForce       Move = "force"
-	moveForceDirect Move = "force_direct" // for hosts that want no merging: the flow does not fire it
-	moveRevise      Move = "revise"
-	moveReplan      Move = "replan"
-	moveStop        Move = "stop" // leaves an iteration that cannot be finished if an earlier one was graded
-	moveMerged      Move = "merged"
-	moveFail        Move = "fail"
+	moveStart       move = "start"
+	movePlanned     move = "planned"
+	moveOptimized   move = "optimized"
+	moveExecuted    move = "executed"
+	moveAccept      move = "accept"
+	moveForce       move = "force"
+	moveForceDirect move = "force_direct" // for hosts that want no merging: the flow does not fire it
+	moveRevise      move = "revise"
+	moveReplan      move = "replan"
+	moveStop        move = "stop" // leaves an iteration that cannot be finished if an earlier one was graded
+	moveMerged      move = "merged"
+	moveFail        move = "fail"
 )
 
-// Phases returns the state machine of a run.
-func Phases() *fsm.Table[Phase, Move, string] { return phases }
-
-var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+// phases is the state machine of a run.
+var phases = fsm.MustNew(fsm.Definition[Phase, move, string]{
 	Initial:  initialized,
 	States:   []Phase{initialized, planning, strategy, executing, evaluating, rePlanning, merging, completed, failed},
 	Terminal: []Phase{completed, failed},
-	Rules: []fsm.Rule[Phase, Move, string]{
+	Rules: []fsm.Rule[Phase, move, string]{
 		{On: moveStart, From: []Phase{initialized}, To: planning},
 		{On: movePlanned, From: []Phase{planning}, To: strategy},
 		{On: moveOptimized, From: []Phase{strategy}, To: executing},

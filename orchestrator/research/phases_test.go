@@ -11,7 +11,7 @@ import (
 )
 
 func TestPhases(t *testing.T) {
-	all := research.Phases().States()
+	all := research.Phases.States()
 	proves(t, []string{"R1 R2 nine phases and their names", "R2 nine phases and their names"}, func(t *testing.T) {
 		assert.Equal(t, []research.Phase{
 			"initialized", "planning", "strategy", "executing", "evaluating", "re_planning", "merging", "completed", "failed",
@@ -74,7 +74,7 @@ func TestPhases(t *testing.T) {
 		})
 	}
 	t.Run("RA6 RC51 no guard stands before the short way", func(t *testing.T) {
-		m := research.Phases().Start(nil)
+		m := research.Phases.Start(nil)
 		for _, event := range []research.Move{"start", "planned", "optimized", "executed", "force_direct"} {
 			_, err := m.Fire(event, "", "")
 			require.NoError(t, err)
@@ -82,7 +82,7 @@ func TestPhases(t *testing.T) {
 		assert.Equal(t, completed, m.Current())
 	})
 	t.Run("RA7 R22 a refusal changes nothing", func(t *testing.T) {
-		m := research.Phases().Start(nil)
+		m := research.Phases.Start(nil)
 		_, err := m.Fire("executed", "", "")
 		require.Error(t, err)
 		assert.Equal(t, initialized, m.Current())
@@ -91,7 +91,7 @@ func TestPhases(t *testing.T) {
 	t.Run("R17 the page shows the machine", func(t *testing.T) {
 		page, err := os.ReadFile("../../docs/research.md")
 		require.NoError(t, err)
-		assert.Contains(t, string(page), research.Phases().Mermaid(""))
+		assert.Contains(t, string(page), research.Phases.Mermaid(""))
 	})
 	proves(t, []string{"R3 R23 R24 what a move writes", "R23 what a move writes", "R24 what a move writes"}, func(t *testing.T) {
 		p := scored(0.9).play(t)

@@ -62,7 +62,7 @@ func (r *run) plan(c *orchestrator.Context) error {
 	}
 	r.state.Plan, r.state.StepIndex = &p, 0
 	r.act(c, "Planner", "create_plan", map[string]any{"steps": len(p.Steps), "cost": dollars(p.EstCost)})
-	r.Emit(c, EventPlanCreated, &Event{Plan: &p, Iteration: r.state.Iteration})
+	r.Emit(c, eventPlanCreated, &Event{Plan: &p, Iteration: r.state.Iteration})
 	return r.machine.Go(c, movePlanned)
 }
 

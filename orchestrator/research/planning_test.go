@@ -14,7 +14,7 @@ import (
 func TestPlanning(t *testing.T) {
 	proves(t, []string{"R36 R37 R38 R39 RC24 estimates are computed", "R39 estimates are computed"}, func(t *testing.T) {
 		p := scored(0.9).play(t)
-		first := p.events(t, research.EventPlanCreated)[0].Plan
+		first := p.events(t, planCreated)[0].Plan
 		assert.Equal(t, 17*time.Minute, first.EstTime)
 		assert.Equal(t, cents(240), first.EstCost)
 		a := p.state.Actions[2]

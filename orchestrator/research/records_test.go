@@ -52,7 +52,7 @@ func TestRecords(t *testing.T) {
 	proves(t, []string{"R106 R109 every action is a record", "R109 every action is a record"}, func(t *testing.T) {
 		p := scored(0.65, 0.88).play(t)
 		var actions []research.Action
-		for _, e := range p.events(t, research.EventActionLogged) {
+		for _, e := range p.events(t, actionLogged) {
 			actions = append(actions, *e.Action)
 		}
 		assert.Equal(t, p.state.Actions, actions)
@@ -62,7 +62,7 @@ func TestRecords(t *testing.T) {
 		p.cast["editor"] = []any{errBoom, map[string]string{}}
 		got := p.play(t)
 		for kind, n := range map[team.Kind]int{
-			research.EventPhaseChanged: 6, research.EventPlanCreated: 1, research.EventPlanOptimized: 1, research.EventStepStarted: 4, research.EventStepFinished: 4, research.EventAgentStarted: 11,
+			research.EventPhaseChanged: 6, planCreated: 1, research.EventPlanOptimized: 1, stepStarted: 4, research.EventStepFinished: 4, research.EventAgentStarted: 11,
 			research.EventAgentRetried: 1, research.EventAgentFinished: 10, research.EventAgentFailed: 1, research.EventIterationEvaluated: 1, research.EventRunFinished: 1,
 		} {
 			assert.Len(t, got.events(t, kind), n, kind)

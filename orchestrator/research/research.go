@@ -38,7 +38,7 @@ type run struct {
 	Config
 	*team.Run
 
-	machine *team.Machine[Phase, Move]
+	machine *team.Machine[Phase, move]
 	state   State
 	out     Outcome
 	done    []*iteration    // evaluated, as State.History

@@ -772,7 +772,7 @@ func TestEventsHaveEnds(t *testing.T) {
 	bad.cast["article_writer"] = []any{errBoom}
 	beside := scored(0.9)
 	beside.workers = research.Catalogue()
-	beside.workers[1].Critical, beside.workers[1].Priority = true, research.High
+	beside.workers[1].Critical, beside.workers[1].Priority = true, research.Priority("HIGH")
 	beside.cast["academic_search"] = []any{flowtest.Delay(time.Second, &providers.Error{Kind: providers.Permanent})}
 	beside.cast["web_search"] = []any{flowtest.Hang()}
 	for name, p := range map[string]project{"R106 RX20 DC36 failures on the way": p, "RX20 a run that fails": bad, "RX20 RX11 one that cancels others": beside} {
@@ -792,7 +792,7 @@ func TestEventsHaveEnds(t *testing.T) {
 				case research.EventAgentFinished, research.EventAgentFailed:
 					open[e.Who]--
 					require.NotNil(t, e.Usage)
-				case research.EventStepStarted:
+				case stepStarted:
 					open["step "+e.Step]++
 				case research.EventStepFinished:
 					open["step "+e.Step]--
@@ -986,7 +986,7 @@ func TestSurvivors(t *testing.T) {
 		p.brief.Tone = "academic"
 		last := step{ID: "last", Category: "quality", Mode: "SEQUENTIAL", Workers: []string{"editor"}, DependsOn: []string{"quality"}}
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "fact_checker"), last)}
-		steps := p.play(t).events(t, research.EventPlanCreated)[0].Plan.Steps
+		steps := p.play(t).events(t, planCreated)[0].Plan.Steps
 		assert.Equal(t, []string{"editor", "citation_formatter"}, steps[len(steps)-1].Workers)
 	})
 	t.Run("RX3 N1 the end of the time comes before a timeout at the same moment", func(t *testing.T) {

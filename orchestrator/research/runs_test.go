@@ -216,7 +216,7 @@ func TestWholeRuns(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["planner"], 3)
 		assert.Equal(t, cents(30), got.out.Spent.Cost)
-		assert.Equal(t, 1, count(kinds(got), research.EventPlanCreated))
+		assert.Equal(t, 1, count(kinds(got), planCreated))
 	})
 	t.Run("RA62 RX6 a planner that answers in prose", func(t *testing.T) {
 		p := scored(0.9)
@@ -245,7 +245,7 @@ func TestWholeRuns(t *testing.T) {
 		for _, problem := range []string{"Topic is empty", "MinQuality is 1.2, want 0 to 1", "MinSources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)
 		}
-		assert.Equal(t, []team.Kind{research.EventRunStarted, research.EventRunFinished}, kinds(got))
+		assert.Equal(t, []team.Kind{runStarted, research.EventRunFinished}, kinds(got))
 		assert.Contains(t, got.events(t, research.EventRunFinished)[0].Text, "Topic is empty")
 		assert.NotNil(t, got.out.Sources)
 		assert.Empty(t, got.asked)

@@ -24,14 +24,13 @@ var tones = []string{"professional", "casual", "academic", "technical", "convers
 
 var categories = []Category{Researching, Analysing, Writing, Checking}
 
-// Priority is how much a worker matters.
+// Priority is how much a worker matters: HIGH, MEDIUM or LOW.
 type Priority string
 
-// The priorities.
 const (
-	High   Priority = "HIGH"
-	Medium Priority = "MEDIUM"
-	Low    Priority = "LOW"
+	high   Priority = "HIGH"
+	medium Priority = "MEDIUM"
+	low    Priority = "LOW"
 )
 
 // Worker is an agent that plans can name.
@@ -40,7 +39,7 @@ type Worker struct {
 	Agent    string   `json:"agent,omitzero"` // name in the roster; "": the ID
 	Category Category `json:"category" required:"true" oneof:"research analysis writing quality"`
 	Critical bool     `json:"critical,omitzero"`                         // the run fails without it; others are optional
-	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"` // "": High if Critical, else Medium
+	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"` // "": high if Critical, else medium
 	Fallback string   `json:"fallback,omitzero"`                         // the worker that replaces it after a failure; "": none
 	Cheaper  string   `json:"cheaper,omitzero"`                          // the worker that can replace it for less money; "": none
 	Needs    []string `json:"needs,omitempty"`                           // products of earlier workers
@@ -91,13 +90,13 @@ func Catalogue() []Worker {
 		{ID: "academic_search", Category: Researching, For: For{Sources: []string{"academic"}}, Produces: []string{"sources"}, EstCost: 15 * cent, EstTime: 4 * time.Minute, Note: "Academic search unavailable"},
 		{ID: "news_search", Category: Researching, Produces: []string{"sources"}, EstCost: 15 * cent, EstTime: 3 * time.Minute, Note: "News search unavailable"},
 		{ID: "web_scraper", Category: Researching, Fallback: "web_search", Needs: []string{"sources"}, Produces: []string{"sources"}, EstCost: 20 * cent, EstTime: 4 * time.Minute, Note: "Web pages were not read in full"}, // it reads what others found
-		{ID: "social_media", Category: Researching, Priority: Low, Produces: []string{"sources"}, EstCost: 140 * cent, EstTime: 4 * time.Minute, Note: "Social media unavailable"},
+		{ID: "social_media", Category: Researching, Priority: low, Produces: []string{"sources"}, EstCost: 140 * cent, EstTime: 4 * time.Minute, Note: "Social media unavailable"},
 		{ID: "content_synthesizer", Category: Analysing, Needs: []string{"sources"}, Produces: []string{"analysis"}, EstCost: 30 * cent, EstTime: 2 * time.Minute, Note: "Sources were not analysed"},
 		{ID: "article_writer", Category: Writing, Critical: true, Needs: []string{"sources", "analysis"}, Produces: []string{"article"}, EstCost: 90 * cent, EstTime: 6 * time.Minute},
 		{ID: "fact_checker", Category: Checking, Needs: []string{"article"}, Produces: []string{"facts"}, EstCost: 30 * cent, EstTime: 4 * time.Minute, Note: "Facts were not checked"},
 		{ID: "editor", Category: Checking, Revises: true, Needs: []string{"article"}, Produces: []string{"edits"}, EstCost: 20 * cent, EstTime: 4 * time.Minute, Note: "The text was not edited"},
 		{ID: "citation_formatter", Category: Checking, Revises: true, For: For{Tones: []string{"academic"}}, Needs: []string{"article"}, Produces: []string{"citations"}, EstCost: 20 * cent, EstTime: 3 * time.Minute, Note: "Citations were not formatted"},
-		{ID: "seo_optimizer", Category: Checking, Priority: Low, Needs: []string{"article"}, Produces: []string{"keywords"}, EstCost: 10 * cent, EstTime: 2 * time.Minute, Note: "SEO optimization unavailable"},
+		{ID: "seo_optimizer", Category: Checking, Priority: low, Needs: []string{"article"}, Produces: []string{"keywords"}, EstCost: 10 * cent, EstTime: 2 * time.Minute, Note: "SEO optimization unavailable"},
 	}
 }
 
@@ -108,9 +107,9 @@ func withDefaults(workers []Worker) []Worker {
 		w := &workers[i]
 		w.Agent = cmp.Or(w.Agent, w.ID)
 		if w.Critical {
-			w.Priority = cmp.Or(w.Priority, High)
+			w.Priority = cmp.Or(w.Priority, high)
 		}
-		w.Priority = cmp.Or(w.Priority, Medium)
+		w.Priority = cmp.Or(w.Priority, medium)
 		if w.EstTime > 0 {
 			w.Timeout = cmp.Or(w.Timeout, max(30*time.Second, 2*w.EstTime))
 		}
