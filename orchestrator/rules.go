@@ -42,11 +42,18 @@ func (k ByKeywords) Route(_ *Context, request string, targets []routing.Target) 
 func (k ByKeywords) Validate() error { return routing.Keywords(k).Validate() }
 
 // RouteBy returns router, a pure rule, as a [Router].
-func RouteBy(router routing.Router) Router {
-	return RouterFunc(func(_ *Context, request string, targets []routing.Target) (routing.Route, error) {
-		return router.Route(request, targets)
-	})
+func RouteBy(router routing.Router) Router { return pureRouter{router} }
+
+// pureRouter is a pure rule as a Router.
+type pureRouter struct{ router routing.Router }
+
+// Route returns the route of the pure rule.
+func (p pureRouter) Route(_ *Context, request string, targets []routing.Target) (routing.Route, error) {
+	return p.router.Route(request, targets)
 }
+
+// Unwrap returns the pure rule: flowtest.Rules checks it.
+func (p pureRouter) Unwrap() routing.Router { return p.router }
 
 // Grader is a rule of a team: it grades work. W is the work and G the grade: a [Verdict], or
 // a type of the team.

@@ -93,7 +93,7 @@ var arrows = map[string]may{
 	"orchestrator/internal/engine":    {own: slices.Concat(engines, []string{"orchestrator/internal/final", "orchestrator/internal/jobs", "orchestrator/internal/journal", "orchestrator/internal/crew", "orchestrator/internal/fleet"})},
 	"orchestrator":                    {own: slices.Concat(engines, []string{"fsm", "grading", "routing", "internal/answer", "internal/dialect", "internal/text", "orchestrator/internal/sched", "orchestrator/internal/engine"}), others: []string{backoff, schema, xsync}},
 	"orchestrator/team":               {own: slices.Concat(team, []string{"internal/answer", "internal/dialect", "orchestrator/team/prompt"})},
-	"orchestrator/flowtest":           {own: slices.Concat(engines, []string{"orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
+	"orchestrator/flowtest":           {own: slices.Concat(engines, []string{"grading", "routing", "orchestrator", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"}), others: []string{schema}},
 	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},

@@ -37,6 +37,7 @@ type Case[In, Out any] struct {
 	Quick bool
 
 	flow   orchestrator.Flow[In, Out]
+	anew   func(t testing.TB) orchestrator.Flow[In, Out] // makes the flow of each process; nil: flow is for all
 	in     In
 	agents func(t testing.TB) agent.Roster
 }

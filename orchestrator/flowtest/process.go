@@ -32,7 +32,10 @@ type process[Out any] struct {
 func (c *Case[In, Out]) open(t *testing.T, store runlog.Store, w *world) *process[Out] {
 	t.Helper()
 	flow := c.flow
-	flow.Do = reportExit(t, c.flow.Do)
+	if c.anew != nil {
+		flow = c.anew(t)
+	}
+	flow.Do = reportExit(t, flow.Do)
 	cfg := c.Config
 	cfg.Agents, cfg.Flows, cfg.Store = w.agents(), []orchestrator.AnyFlow{flow}, plain(store)
 	if s, ok := store.(*faulty); ok && s.dies() { // a process that is killed does not try again
