@@ -2,10 +2,10 @@
 // departments, their heads answer it or let specialists work on it, and the results are
 // graded, retried with feedback, reviewed and combined into one.
 //
-// [New] makes a flow of a [Config]. The master asks no model to route and retries
-// nothing; every threshold, score and choice is computed. [Department] and [Agent]
-// configure the members, [Hooks] replace parts of the policy, [Outcome] has every
-// finished report, also beside an error. [MovieDepartments] is a team to start from,
+// [New] makes a flow of a [Config]. The master retries nothing; every route, threshold,
+// score and choice is computed by [Rules], which a host may replace one by one.
+// [Department] and [Agent] configure the members, [Outcome] has every finished report,
+// also beside an error. [MovieDepartments] is a team to start from,
 // [Learn] computes success rates from outcomes.
 //
 // # A run
@@ -32,21 +32,24 @@
 // text/template:
 //
 //	brief.tmpl      of a department with dependencies: .Request, .Needs (a []Report)
-//	retry.tmpl      after an attempt: .Request, .Attempt (2 or more), .Previous (""), .Feedback
-//	grade.tmpl      to the head: .Department, .Agent, .Request, .Output
+//	retry.tmpl      after an attempt: .Request, .Attempt (2 or more), .Previous (""), .Feedback, .Fresh, .Marks (nil)
+//	grade.tmpl      to the head: .Department, .Agent, .Request, .Output, .Marks (nil)
 //	synthesis.tmpl  to the head: .Department, .Request, .Results (a []SpecialistResult), .Note ("")
 //	refine.tmpl     to the head: .Department, .Request, .Draft, .Round, .Total
 //	resolve.tmpl    to the head: .Department, .Request, .Results
 //	master.tmpl     to Master.Agent: .Request, .Reports (a []Report)
 //	check.tmpl      to Master.Consistency: .Reports
 //
-// A field with ("") may be empty. The functions are text, which is [Text] of an output;
+// A field with ("") may be empty. Marks are nil if they are the usual ones. Fresh tells to
+// show nothing of earlier attempts but Feedback. The functions are text, which is [Text] of
+// an output; list, which joins words;
 // data, which quotes a text under a name, cut to Limits.QuoteBytes, so that it cannot end
 // its quotation; number, which writes a number; and inc, which adds one.
 //
 // # Events
 //
-// A run writes records of the kinds EventRunStarted and so on; each has an [Event].
+// A run writes records of the kinds EventRouteDecided and so on, and those of every
+// [team.Run]; each has an [Event].
 // Run.State shows a [State] while it runs, by [Phases], [DepartmentPhases] and
 // [SpecialistPhases].
 package hierarchy
