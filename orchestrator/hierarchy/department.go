@@ -59,7 +59,7 @@ func (d *department) fail(c *orchestrator.Context, err error) {
 	if d.failure = err; codeOf(err) == "" {
 		d.failure = errors.New(message)
 	}
-	d.warn(c, WarnDepartmentFailed, message)
+	d.warn(c, warnDepartmentFailed, message)
 	d.finish(c, moveFail, EventDepartmentFailed, message)
 }
 

@@ -338,7 +338,7 @@ func TestSynthesis(t *testing.T) {
 		r := p.report(t, "d")
 		assert.Len(t, p.asked["head"], 4)
 		assert.Equal(t, "output of b", hierarchy.Text(r.Output))
-		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnFallback, Who: "d", Message: "partial synthesis failure: failed 4 times, last: boom"}, p.out.Warnings[1])
+		assert.Equal(t, orchestrator.Warning{Code: "hierarchy/fallback", Who: "d", Message: "partial synthesis failure: failed 4 times, last: boom"}, p.out.Warnings[1])
 		assert.InDelta(t, 91.6, r.RawQuality, 1e-9) // 60 + 79*.4
 		assert.Equal(t, 92, r.QualityScore)
 		assert.Equal(t, hierarchy.DepartmentDone, r.Status)
@@ -354,7 +354,7 @@ func TestSynthesis(t *testing.T) {
 	t.Run("H72 then the best specialist's output", func(t *testing.T) {
 		p := two(errBoom, errBoom, errBoom, errBoom).play(t)
 		assert.Equal(t, "output of b", hierarchy.Text(p.report(t, "d").Output))
-		assert.Equal(t, []string{hierarchy.WarnAgentFailed, hierarchy.WarnFallback}, p.codes())
+		assert.Equal(t, []string{hierarchy.WarnAgentFailed, "hierarchy/fallback"}, p.codes())
 	})
 	t.Run("HA38 synthesis fails once", func(t *testing.T) {
 		p := two(errBoom, "whole").play(t)

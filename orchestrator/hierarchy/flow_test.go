@@ -250,7 +250,7 @@ func TestMasterFailure(t *testing.T) {
 		p := th.play(t)
 		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		require.EqualError(t, p.err, "hierarchy: no department finished: a-head failed 4 times, last: boom")
-		assert.Equal(t, hierarchy.UnableToGenerate, p.out.Message)
+		assert.Equal(t, "Unable to generate content", p.out.Message)
 		assert.Len(t, p.out.Reports, 2)
 		assert.Equal(t, 8, p.calls())
 	})
@@ -280,7 +280,7 @@ func TestDepartmentFailure(t *testing.T) {
 		assert.Len(t, p.asked["a-head"], 4)
 	})
 	t.Run("H70 partial data and an error report", func(t *testing.T) {
-		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnDepartmentFailed, Who: "a", Message: "a-head failed 4 times, last: boom"}, p.out.Warnings[1])
+		assert.Equal(t, orchestrator.Warning{Code: "hierarchy/department-failed", Who: "a", Message: "a-head failed 4 times, last: boom"}, p.out.Warnings[1])
 		assert.Len(t, p.out.Output, 1)
 		assert.Empty(t, p.out.Unverified, "what failed is no part of the result")
 	})
@@ -574,7 +574,7 @@ func TestHookErrors(t *testing.T) {
 		}
 		p := th.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnDepartmentFailed, Who: "a", Message: "brief: boom"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/department-failed", Who: "a", Message: "brief: boom"}}, p.out.Warnings)
 		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "b").Status)
 	})
 	t.Run("HC9 a blank brief is none", func(t *testing.T) {
@@ -659,7 +659,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, hierarchy.DepartmentFailed, p.report(t, "b").Status)
 		assert.Equal(t, 1, p.calls())
 		assert.Equal(t, []orchestrator.Warning{
-			{Code: hierarchy.WarnDepartmentFailed, Who: "b", Message: "budget: the limit of 1 calls is reached"},
+			{Code: "hierarchy/department-failed", Who: "b", Message: "budget: the limit of 1 calls is reached"},
 			{Code: hierarchy.WarnBudget, Message: "budget: the limit of 1 calls is reached"},
 		}, p.out.Warnings)
 
@@ -699,7 +699,7 @@ func TestBudget(t *testing.T) {
 		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		require.EqualError(t, p.err, "hierarchy: no department finished: budget: the limit of 1 calls is reached")
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
-		assert.Equal(t, hierarchy.UnableToGenerate, p.out.Message)
+		assert.Equal(t, "Unable to generate content", p.out.Message)
 		s := p.report(t, "d").Specialists[0]
 		assert.Len(t, s.Attempts, 1, "what was paid for is in the report")
 		assert.Equal(t, "score 10 is below the threshold of 60; stopped: budget: the limit of 1 calls is reached", s.ReviewNotes)
@@ -712,7 +712,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, p.report(t, "d").Basis)
 		assert.Equal(t, "x", hierarchy.Text(p.out.Output["d"]))
-		assert.Equal(t, []string{hierarchy.WarnFallback, hierarchy.WarnBudget}, p.codes())
+		assert.Equal(t, []string{"hierarchy/fallback", hierarchy.WarnBudget}, p.codes())
 	})
 	t.Run("HC47 the master is skipped", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}

@@ -178,7 +178,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 func (r *run) end(c *orchestrator.Context, err error) Outcome {
 	r.out.Status = statuses[r.Phase()]
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
-		r.out.Message = UnableToGenerate
+		r.out.Message = unableToGenerate
 	}
 	isBudget := func(w orchestrator.Warning) bool { return w.Code == WarnBudget }
 	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, isBudget) {

@@ -43,7 +43,7 @@ type Input struct {
 type Outcome struct {
 	orchestrator.Outcome
 
-	Message string        `json:"message,omitempty"` // Message is UnableToGenerate, for users, if there is no result; else ""
+	Message string        `json:"message,omitempty"` // Message is a sentence for users if there is no result; else ""
 	Route   routing.Route `json:"route"`             // Route says which departments were chosen, and why
 	Reports []Report      `json:"reports"`           // Reports are those of the chosen departments, in the order of the route
 
@@ -84,9 +84,9 @@ func (o Outcome) done() []Report {
 	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
 }
 
-// UnableToGenerate is the message for users of a run without a result; the error says
+// unableToGenerate is the message for users of a run without a result; the error says
 // why.
-const UnableToGenerate = "Unable to generate content"
+const unableToGenerate = "Unable to generate content"
 
 // The codes of warnings, beside ErrRule and ErrNotPermitted. Who is an agent for the first
 // three and the master's agents, else a department; of the run's own it is "".
@@ -95,8 +95,8 @@ const (
 	WarnAgentFailed      = "hierarchy/agent-failed"      // no attempt of an agent gave an output
 	warnAssumedScore     = "hierarchy/assumed-score"     // an output has Policy.AssumeScore in place of a grade
 	WarnBudget           = "hierarchy/budget"            // a call was refused: money, calls or time were used up
-	WarnDepartmentFailed = "hierarchy/department-failed" // a department has no output
-	WarnFallback         = "hierarchy/fallback"          // the synthesis failed: the best specialist's output is used
+	warnDepartmentFailed = "hierarchy/department-failed" // a department has no output
+	warnFallback         = "hierarchy/fallback"          // the synthesis failed: the best specialist's output is used
 
 	warnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
 	warnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used

@@ -36,7 +36,7 @@ func Page(o Outcome) (string, error) {
 // result is the master's text, or what the departments made.
 func (o Outcome) result() page.Card {
 	if len(o.Output) == 0 {
-		return page.Card{Title: UnableToGenerate}
+		return page.Card{Title: unableToGenerate}
 	}
 	c := page.Card{Won: true, Label: "Result", Title: "What the team made", Text: o.Result(), Why: fmt.Sprintf("By %d of %d departments.", len(o.done()), len(o.Reports))}
 	if o.Score != nil {

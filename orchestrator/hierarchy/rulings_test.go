@@ -527,7 +527,7 @@ func TestFamily(t *testing.T) {
 		p := th.play(t)
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 		assert.Equal(t, "weak", hierarchy.Text(p.report(t, "d").Output), "what was written is in the report")
-		assert.Equal(t, orchestrator.Warning{Code: hierarchy.WarnDepartmentFailed, Who: "d", Message: "budget: the limit of 1 calls is reached"}, p.out.Warnings[0])
+		assert.Equal(t, orchestrator.Warning{Code: "hierarchy/department-failed", Who: "d", Message: "budget: the limit of 1 calls is reached"}, p.out.Warnings[0])
 	})
 	t.Run("N2 no score is assumed for a grade that a cancel cut", func(t *testing.T) {
 		th := gradedPair(nil, nil)
@@ -589,7 +589,7 @@ func TestFamily(t *testing.T) {
 			assert.Equal(t, hierarchy.DepartmentCanceled, out.Reports[1].Status)
 			assert.Equal(t, []orchestrator.Warning{
 				{Code: hierarchy.WarnAgentFailed, Who: "a-head", Message: "failed 1 times, last: boom"},
-				{Code: hierarchy.WarnDepartmentFailed, Who: "a", Message: "a-head failed 1 times, last: boom"},
+				{Code: "hierarchy/department-failed", Who: "a", Message: "a-head failed 1 times, last: boom"},
 			}, out.Warnings)
 			assert.Empty(t, out.Message)
 			require.NoError(t, eng.Close(t.Context()))

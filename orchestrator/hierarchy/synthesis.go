@@ -131,7 +131,7 @@ func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResul
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
 	d.Fire(c, moveExhausted)
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
-	d.warn(c, WarnFallback, "partial synthesis failure: "+why.Error())
+	d.warn(c, warnFallback, "partial synthesis failure: "+why.Error())
 	d.Emit(c, EventSynthesisReplaced, &Event{Event: team.Event{Text: prompt.OneLine(why.Error())}, Agents: []string{chosen.AgentID}, Score: &chosen.Score})
 	d.Fire(c, moveTaken)
 }
