@@ -111,6 +111,9 @@ func Await[T any](c *Context, q Question) (T, error) {
 	if err := fault(&q, shape.JSON()); err != nil {
 		return zero, agent.ErrorOf(fmt.Errorf("%w: question %q: %w", ErrMalformed, q.Key, err))
 	}
+	if c.mute != nil {
+		return zero, c.mute
+	}
 	var until time.Time
 	if q.Timeout > 0 {
 		until = c.Now().Add(q.Timeout)

@@ -49,6 +49,7 @@ type Context struct {
 	branch *sched.Branch
 	use    sched.Options
 	run    *runState
+	mute   error // what Await returns; nil: it asks
 }
 
 // runState is what the Contexts of a run share.
@@ -194,6 +195,14 @@ func (c *Context) Expose(state func() any) {
 func (c *Context) WithoutCancel() *Context {
 	sub := *c
 	sub.use.Shielded = true
+	return &sub
+}
+
+// WithoutQuestions returns c for work that cannot wait for people: Await returns err instead
+// of asking, in branches of the work, too.
+func (c *Context) WithoutQuestions(err error) *Context {
+	sub := *c
+	sub.mute = err
 	return &sub
 }
 
