@@ -131,7 +131,7 @@ func TestDirectorPage(t *testing.T) {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}
 	t.Run("it has every setting", func(t *testing.T) {
-		assert.Equal(t, 45, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
+		assert.Equal(t, 53, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
 		assert.Equal(t, 13, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
 	})
 	t.Run("it has every end", func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestDirectorPage(t *testing.T) {
 			{"director/*.go", `(?m)^\tOp\w+ += "([^"]+)"`, part(team, "| role |"), 16},
 			{"director/inputs.go", `(?m)^type (\w+Input) struct`, part(team, "| role |"), 10},
 			{"director/answers.go", `(?m)^\tAction\w+ += "([^"]+)"`, part(team, "| question |"), 7},
-			{"director/guardian.go", `(?m)^\t\w+ +drift = "([^"]+)"`, part(team, "| verdict |"), 5},
+			{"director/guardian.go", `(?m)^\t(?:onTrack|recovering|drifting|inCircles|stalled) += "([^"]+)"`, part(team, "| verdict |"), 5},
 			{"../blackboard/task.go", `(?m)^\t\w+ +FailureKind = "([^"]+)"`, part(team, "| failure |"), 8},
 			{"../blackboard/task.go", `(?m)^\t\w+ +EscalationType = "([^"]+)"`, part(team, "| escalation |"), 6},
 			{"director/portfolio/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, several, 5},

@@ -105,12 +105,12 @@ type Graph struct {
 type Preference struct {
 	// Phases are the phases in the order in which they are preferred. All other
 	// phases come last and are equal.
-	Phases []string
+	Phases []string `json:"phases,omitempty"`
 
 	// AgeEvery raises the priority of each ready node by one whenever the clock
 	// passes a multiple of it, so that nodes of low priority cannot wait for ever.
 	// Zero or less means never.
-	AgeEvery time.Duration
+	AgeEvery time.Duration `json:"ageEvery,omitzero"`
 }
 
 // node is a Node in a graph, identified by its index. It is small and has no pointers,

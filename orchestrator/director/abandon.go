@@ -94,7 +94,7 @@ func (r *run) apply(c *orchestrator.Context, changes []blackboard.Change) (gone 
 func (r *run) discard(c *orchestrator.Context, t *blackboard.Task) {
 	delete(r.store.drafts, t.ID)
 	key := attemptKey("work", t.ID, t.Attempt)
-	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), r.job(t.ID).question)
+	r.stop(key, attemptKey("qa", t.ID, t.Attempt), attemptKey("permit", t.ID, t.Attempt), attemptKey("merge", t.ID, t.Attempt), r.job(t.ID).question)
 	if !r.running[key] {
 		r.clear(c, t.ID, true) // otherwise the branch does it when its worker has ended
 	}

@@ -18,6 +18,7 @@ type attempt struct {
 	id      string
 	n       int
 	profile Profile
+	agent   string         // the worker
 	tree    *worktree.Tree // nil: there are no worktrees
 	head    string         // the commit at which the worktree is
 	resumed bool           // it continues what an earlier one has begun
@@ -41,6 +42,7 @@ type attempt struct {
 type attemptFailure struct {
 	kind blackboard.FailureKind
 	text string
+	err  error // of the call that failed; nil: none did
 
 	outage bool // an agent could not be reached or has failed
 }
@@ -71,6 +73,11 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	}
 	switch {
 	case !r.stillActive(a): // delivered, paused or abandoned
+	case isRule(err):
+		r.refused(c, a.id, err)
+		r.askPerson(c, a, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}, "a rule of the team failed: "+prompt.OneLine(err.Error()))
+		r.clear(c, a.id, false)
+		return nil
 	case c.IsCanceled(err):
 		r.release(c, a, result.Checkpoint, "canceled")
 	case err != nil:
@@ -152,9 +159,9 @@ func callFailure(err error) *attemptFailure {
 	case team.Ends(err):
 		return nil
 	case errors.Is(err, orchestrator.ErrTimeout):
-		return &attemptFailure{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error())}
+		return &attemptFailure{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err}
 	}
-	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), outage: true}
+	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
 }
 
 // gitFailure is the same for an operation of git: a worker is not to blame for what takes too
@@ -171,6 +178,7 @@ func gitFailure(err error) *attemptFailure {
 func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
+	a.agent = agentOf(&t, a.profile)
 	a.resumed = t.Checkpoint != nil
 	if base := r.Bounds.Watch.Calls; base > 0 {
 		var err error

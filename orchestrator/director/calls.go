@@ -87,6 +87,9 @@ func askFor[T any](r *run, c *orchestrator.Context, q question, changes func(T) 
 		}
 		return err
 	})
+	if err == nil {
+		made, err = r.routed(c, made)
+	}
 	if err != nil {
 		made = nil
 	}

@@ -67,6 +67,12 @@ func (r *run) trial(c *orchestrator.Context, changes []blackboard.Change) error 
 	if err != nil {
 		return err
 	}
+	changes, _ = eachNew(changes, func(d *blackboard.Definition) error {
+		if takers := r.takers(d.Phase); d.Profile == "" && len(takers) > 0 {
+			d.Profile = takers[0] // until the Router has chosen one
+		}
+		return nil
+	})
 	for _, ch := range changes {
 		ch.At = c.Now()
 		if err := copied.Apply(ch); err != nil {

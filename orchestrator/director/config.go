@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
@@ -18,12 +17,12 @@ import (
 //
 // In JSON, names are those of the fields in lower camel case. Durations are texts such as
 // "5m" or numbers of seconds, and money is a decimal number of USD. Unknown fields are
-// faults. Hooks and Prompts have no JSON.
+// faults. Prompts have no JSON.
 type Config struct {
 	Name     string    `json:"name,omitzero"`      // name of the flow; "": "director"
 	Agents   Agents    `json:"agents,omitzero"`    // members beside the workers
 	Profiles []Profile `json:"profiles,omitempty"` // kinds of workers, at least one
-	Hooks    Hooks     `json:"-"`                  // functions of the host; zero: none
+	Rules    Rules     `json:"rules,omitzero"`     // what the team computes; nil rules are the defaults
 	Policy   Policy    `json:"policy,omitzero"`    // choices, and what is tried again
 	Limits   Limits    `json:"limits,omitzero"`    // money and calls of the run
 	Bounds   Bounds    `json:"bounds,omitzero"`    // sizes and times inside the run
@@ -94,7 +93,6 @@ type Bounds struct {
 	TaskTime  time.Duration `json:"taskTime,omitzero"`  // time of one attempt's calls; 0: 10 min
 	CallTime  time.Duration `json:"callTime,omitzero"`  // time of a call to others than workers and the guardian, who has 60 s; 0: 5 min
 	HumanTime time.Duration `json:"humanTime,omitzero"` // time that a question waits for an answer; 0: for ever
-	AgeEvery  time.Duration `json:"ageEvery,omitzero"`  // time in which a waiting task's priority grows by 1; 0: it never does
 	Reserve   float64       `json:"reserve,omitzero"`   // percent of the run's money that is kept for reviews; 0: 5
 	Watch     Watch         `json:"watch,omitzero"`     // checks of workers by the guardian
 }
@@ -105,13 +103,6 @@ type Watch struct {
 	Every      time.Duration `json:"every,omitzero"`      // time between two checks; 0: 1 min
 	Inactivity time.Duration `json:"inactivity,omitzero"` // silence of a worker that ends its attempt; 0: twice Every
 	Async      bool          `json:"async,omitzero"`      // a check is made during the next slice; false: before it
-}
-
-// Hooks are pure functions of the host. A panic in one is an error. nil: none.
-type Hooks struct {
-	// Plan gets the tasks of the decomposition, placeholders among them, and returns
-	// those that the run begins with. Its error ends the run.
-	Plan func(tasks []blackboard.Definition) ([]blackboard.Definition, error)
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -178,10 +169,11 @@ func (c Config) withDefaults() Config {
 		d      *time.Duration
 		normal time.Duration
 	}{
-		{&b.TaskTime, 600 * time.Second}, {&b.CallTime, 300 * time.Second}, {&b.HumanTime, 0}, {&b.AgeEvery, 0}, {&b.Watch.Every, time.Minute},
+		{&b.TaskTime, 600 * time.Second}, {&b.CallTime, 300 * time.Second}, {&b.HumanTime, 0}, {&b.Watch.Every, time.Minute},
 	} {
 		*wait.d = max(0, cmp.Or(*wait.d, wait.normal))
 	}
+	c.Rules = c.Rules.withDefaults(p.Phases)
 	b.Watch.Inactivity = max(0, cmp.Or(b.Watch.Inactivity, 2*b.Watch.Every))
 	b.Reserve = max(0, cmp.Or(b.Reserve, 5))
 	return c
@@ -192,7 +184,7 @@ func (c Config) withDefaults() Config {
 func (c Config) validate(given Config) error {
 	var f team.Faults
 	f.If(c.Agents.Director == "", "Agents.Director is empty, want the name of an agent")
-	f.If(c.Agents.Strategist == "", "Agents.Strategist is empty, want the name of an agent")
+	f.If(c.Agents.Strategist == "" && c.Rules.Graders.Work == nil, "Agents.Strategist is empty, want the name of an agent")
 	f.If(c.Agents.Check != "" && c.Agents.Worktree == "", "Agents.Check is %q, but Agents.Worktree is empty: there is nothing to run commands on", c.Agents.Check)
 	c.validateProfiles(&f)
 	p, b := c.Policy, given.Bounds
@@ -206,6 +198,7 @@ func (c Config) validate(given Config) error {
 	team.Least(&f, "Bounds.Parallel", b.Parallel, 0)
 	team.Least(&f, "Bounds.Tasks", b.Tasks, 0)
 	team.Least(&f, "Bounds.CallTime", b.CallTime, 0)
+	f.Rules("Rules", c.Rules)
 	f.Within("Bounds.Reserve", c.Bounds.Reserve, 0, 100)
 	return f.Err()
 }
@@ -213,6 +206,7 @@ func (c Config) validate(given Config) error {
 // agents returns the names of all agents that a run may call, sorted, each once.
 func (c Config) agents() []string {
 	names := []string{c.Agents.Director, c.Agents.Strategist, c.Agents.Guardian, c.Agents.Worktree, c.Agents.Check}
+	names = append(names, team.RuleAgents(c.Rules)...)
 	for _, p := range c.Profiles {
 		names = append(names, p.Agent)
 	}
@@ -220,9 +214,12 @@ func (c Config) agents() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// preference is how the board orders tasks that are ready.
+// preference is how the board orders tasks that are READY.
 func (c Config) preference() routing.Preference {
-	return routing.Preference{Phases: c.Policy.Phases, AgeEvery: c.Bounds.AgeEvery}
+	if p, usual := c.Rules.Scheduler.(routing.Preference); usual {
+		return p
+	}
+	return routing.Preference{Phases: c.Policy.Phases}
 }
 
 // workerLimits are the limits for workers at once.
@@ -234,9 +231,4 @@ func (c Config) workerLimits() routing.Limits {
 		}
 	}
 	return limits
-}
-
-// attempts are the limits of attempts at one task.
-func (c Config) attempts() attempts {
-	return attempts{retries: c.Policy.Retry.Attempts - 1, conflicts: c.Policy.Retry.Conflicts, giveUp: c.Policy.GiveUp}
 }

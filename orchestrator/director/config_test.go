@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 func TestConfig(t *testing.T) {
@@ -44,7 +45,7 @@ func TestConfig(t *testing.T) {
 		{"BC47 a prompt that is none", func(c *director.Config) { c.Prompts = fstest.MapFS{"x.tmpl": {Data: []byte("x")}} }, "x.tmpl"},
 		{"BC49 none", func(c *director.Config) {
 			c.Policy.Retry = director.Retry{Conflicts: -1, Replans: -1, Stagnation: -1, Outages: -1}
-			c.Bounds = director.Bounds{Depth: -1, TaskTime: -1, HumanTime: -1, AgeEvery: -1, Watch: director.Watch{Calls: -1, Every: -1, Inactivity: -1}}
+			c.Bounds = director.Bounds{Depth: -1, TaskTime: -1, HumanTime: -1, Watch: director.Watch{Calls: -1, Every: -1, Inactivity: -1}}
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -108,9 +109,13 @@ func TestConfigJSON(t *testing.T) {
 			DropFailed: true, OnAbandoned: "block", OnSilence: "abandon",
 			Retry: director.Retry{Attempts: 5, Conflicts: orchestrator.None, Replans: 2, Stagnation: 3, Outages: 4},
 		},
+		Rules: director.Rules{
+			Router: orchestrator.ByKeywords{Cut: 0.5}, Scheduler: routing.Preference{AgeEvery: time.Hour}, Retrier: orchestrator.Attempts{Wait: time.Second},
+			Gates: director.Gates{Review: director.Strict{}, Guardian: director.Courses{Aligned: 80, OffTopic: 60, OffCourse: 20, Nudges: 1}, Stagnation: director.Patience{}},
+		},
 		Limits: director.Limits{Cost: providers.Dollars(1.25), Calls: 9, Estimate: providers.Dollars(0.01)},
 		Bounds: director.Bounds{
-			Parallel: 1, Tasks: 2, Depth: 3, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, AgeEvery: time.Minute, Reserve: 7.5,
+			Parallel: 1, Tasks: 2, Depth: 3, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, Reserve: 7.5,
 			Watch: director.Watch{Calls: 4, Every: time.Second, Inactivity: time.Minute, Async: true},
 		},
 	}
@@ -120,6 +125,18 @@ func TestConfigJSON(t *testing.T) {
 		var again director.Config
 		require.NoError(t, json.Unmarshal(data, &again))
 		assert.Equal(t, whole, again)
+	})
+	t.Run("B109 a rule in JSON is the fields of its default", func(t *testing.T) {
+		var c director.Config
+		require.NoError(t, json.Unmarshal([]byte(`{"rules":{"scheduler":{"ageEvery":"1h"},"retrier":{"wait":"3s"},"gates":{"guardian":{"nudges":0}}}}`), &c))
+		want := director.DefaultCourses
+		want.Nudges = 0
+		assert.Equal(t, director.Rules{
+			Scheduler: routing.Preference{AgeEvery: time.Hour}, Retrier: orchestrator.Attempts{Wait: 3 * time.Second}, Gates: director.Gates{Guardian: want},
+		}, c.Rules)
+		c.Rules.Scheduler = routing.SchedulerFunc(func(ready []routing.Node, _ routing.Moment) []routing.Node { return ready })
+		_, err := json.Marshal(c)
+		require.ErrorContains(t, err, "Rules.Scheduler")
 	})
 	t.Run("B109 JSON names are the names of the fields", func(t *testing.T) {
 		var c director.Config
@@ -132,11 +149,13 @@ func TestConfigJSON(t *testing.T) {
 		}, c)
 	})
 	for text, fault := range map[string]string{
-		`{"limits":{"cost":"much"}}`:           "limits.cost",
-		`{"limits":{"budget":1}}`:              "limits.budget is unknown",
-		`{"bounds":{"watch":{"every":"x"}}}`:   "bounds.watch.every is",
-		`{"profiles":[{"id":"x","limits":1}]}`: "profiles[0].limits is unknown",
-		`{"hooks":{}}`:                         "hooks is unknown",
+		`{"limits":{"cost":"much"}}`:                       "limits.cost",
+		`{"limits":{"budget":1}}`:                          "limits.budget is unknown",
+		`{"bounds":{"watch":{"every":"x"}}}`:               "bounds.watch.every is",
+		`{"profiles":[{"id":"x","limits":1}]}`:             "profiles[0].limits is unknown",
+		`{"hooks":{}}`:                                     "hooks is unknown",
+		`{"rules":{"gate":{}}}`:                            "rules.gate is unknown",
+		`{"rules":{"gates":{"guardian":{"aligned":"x"}}}}`: "guardian.aligned",
 	} {
 		var c director.Config
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &c), fault, text)

@@ -56,7 +56,7 @@ func TestDefaults(t *testing.T) {
 		none := team
 		none.Policy.Retry = Retry{Attempts: 1, Conflicts: orchestrator.None, Replans: orchestrator.None, Stagnation: orchestrator.None, Outages: orchestrator.None}
 		none.Bounds = Bounds{
-			Depth: orchestrator.None, TaskTime: orchestrator.None, HumanTime: orchestrator.None, AgeEvery: orchestrator.None, Reserve: orchestrator.None,
+			Depth: orchestrator.None, TaskTime: orchestrator.None, HumanTime: orchestrator.None, Reserve: orchestrator.None,
 			Watch: Watch{Calls: orchestrator.None, Every: orchestrator.None, Inactivity: orchestrator.None},
 		}
 		got := none.withDefaults()

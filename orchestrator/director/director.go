@@ -3,12 +3,17 @@ package director
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error.
@@ -43,8 +48,17 @@ type run struct {
 	queue   *orchestrator.Queue[struct{}]
 	running map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
-	merges  []string        // IDs of tasks that passed, in the order of their reviews
+	merges  []string        // IDs of tasks that passed and may be merged, in the order in which they may
+	permits []string        // IDs of tasks that passed and whose merge needs a permit
 	shares  shares
+
+	plea     *plea          // a change of the tasks that waits for its permit; nil: none does
+	pleas    int            // pleas so far
+	moves    map[string]int // how often the Permit was asked about each move
+	refusals []error        // of the host's rules and its Permit
+	held     []routing.Node // READY tasks that the Scheduler held back when it was asked last
+	wakes    []time.Time    // times at which the loop is to look again
+	lastWake time.Time      // the last of all of them
 
 	failures  stagnation
 	outages   outages
@@ -58,12 +72,14 @@ type run struct {
 
 // job is what the run keeps for a task beside the board.
 type job struct {
-	asked    int     // questions so far
-	question string  // key of the one that is open; "": none is
-	silent   bool    // its last question got no answer in time
-	held     *Answer // carried out when what the task needs is complete
-	passed   bool    // its merge is due
-	refused  bool    // there is no money or time for its review
+	asked    int                           // questions so far
+	question string                        // key of the one that is open; "": none is
+	silent   bool                          // its last question got no answer in time
+	held     *Answer                       // carried out when what the task needs is complete
+	passed   bool                          // its merge is due
+	waits    string                        // why its merge waits for a person whom the run cannot ask; "": it does not
+	tries    map[string][]orchestrator.Try // those that failed, by role
+	refused  bool                          // there is no money or time for its review
 }
 
 // job returns that of a task.
@@ -91,7 +107,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
-	r.tasks, r.running = map[string]*job{}, map[string]bool{}
+	r.tasks, r.running, r.moves = map[string]*job{}, map[string]bool{}, map[string]int{}
 	r.state.Phase = Opening
 	c.Expose(func() any { return r.shown() })
 	return c
@@ -126,11 +142,28 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	out.Status, err = r.summarize(&out).status(out.End, err)
 	e := Event{To: string(out.End), Status: out.Status}
 	if err != nil {
-		err = fmt.Errorf("director: %w", err)
+		err = r.withRefusals(fmt.Errorf("director: %w", err))
 		e.Text = prompt.OneLine(err.Error())
 	}
 	c.Emit(EventRunFinished, e)
 	return out, err
+}
+
+// withRefusals adds the errors of rules to the run's own, which keeps their codes.
+func (r *run) withRefusals(err error) error {
+	for _, refusal := range r.refusals {
+		if !strings.Contains(err.Error(), refusal.Error()) {
+			err = fmt.Errorf("%w; %w", err, refusal)
+		}
+		for _, code := range []agent.Code{ErrRule, ErrNotPermitted} {
+			if errors.Is(refusal, code) && !errors.Is(err, code) {
+				with := *agent.ErrorOf(err)
+				with.Codes = append(slices.Clone(with.Codes), code)
+				err = &with
+			}
+		}
+	}
+	return err
 }
 
 // summarize fills in what follows from the board.
@@ -149,7 +182,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 		if !t.Final() {
 			out.Pending = append(out.Pending, t.ID)
 		}
-		partial := t.QA != nil && t.QA.Outcome == outcomePartial
+		partial := t.QA != nil && t.QA.Outcome == string(OutcomePartial)
 		if partial {
 			out.Unverified = append(out.Unverified, t.ID)
 		}

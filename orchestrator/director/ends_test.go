@@ -256,10 +256,10 @@ func ends(t *testing.T) map[string]script {
 func causes() map[agent.Code]script {
 	blank, dear, dirty := one(nil), one(nil), one(nil).inTrees()
 	blank.in.Objective = " "
-	dear.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
+	dear.cfg.Rules.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
 	dirty.roles[director.OpOpen] = always(errors.New("not committed"))
 	return map[agent.Code]script{
-		director.ErrInput: blank, director.ErrHook: dear, director.ErrWorktree: dirty,
+		director.ErrInput: blank, director.ErrRule: dear, director.ErrWorktree: dirty,
 		director.ErrDecomposition: {cfg: bare(), roles: roles{"decompose": always("rubbish")}},
 	}
 }

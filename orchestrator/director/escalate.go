@@ -33,8 +33,8 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 	case blackboard.ScopeTooLarge:
 		err = r.split(c, a, result, m)
 	case blackboard.NeedsResearch:
-		if tasks, bad := r.spawned(c, a.id, e.Spawn); bad == nil {
-			r.all(c, r.pausing(a.id, tasks, m))
+		if changes, bad := r.spawning(c, a, e.Spawn, m); bad == nil {
+			r.all(c, changes)
 			break
 		}
 		err = r.resolve(c, a, result, m)

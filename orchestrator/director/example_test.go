@@ -192,10 +192,10 @@ func ExampleConfig_prompts() {
 }
 
 // A hook sees the plan before it is begun.
-func ExampleHooks() {
+func ExampleRules() {
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "ann", Strategist: "sam"}
-	cfg.Hooks.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) {
+	cfg.Rules.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) {
 		for i := range tasks {
 			if strings.HasPrefix(tasks[i].ID, "db_") {
 				tasks[i].Priority = 10

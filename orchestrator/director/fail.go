@@ -1,12 +1,14 @@
 package director
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
 )
@@ -21,7 +23,7 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 // asked.
 func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	t, _ := r.board.Task(a.id)
-	qa := blackboard.QA{Kind: why.kind, Outcome: outcomeFail, Feedback: why.text}
+	qa := blackboard.QA{Kind: why.kind, Outcome: string(OutcomeFail), Feedback: why.text}
 	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
 	if why.outage && r.outage(c, a.id, why.text) {
 		r.release(c, a, nil, "the run is paused")
@@ -30,17 +32,25 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	if why.outage {
 		r.outages.lost = append(r.outages.lost, a.id)
 	}
-	route := r.attempts().after(t.RetryCount+1, t.ConflictCount)
-	if route == askHuman {
+	then := r.after(c, &t, roleTask, t.RetryCount+1, orchestrator.Try{Err: why.err, Decision: string(why.kind), Feedback: why.text})
+	if then.route == askHuman {
 		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
 		return
 	}
-	r.direct(c, a.id, blackboard.Move{Event: blackboard.EventLose, QA: &qa, Messages: r.phoenix(c, &t, qa)})
-	if route == giveUp {
+	r.direct(c, a.id, r.anew(c, &t, qa, then, blackboard.Move{Event: blackboard.EventLose, QA: &qa}))
+	if then.route == giveUp {
 		r.abandon(c, a.id, givenUpPrefix+why.text) // at once: the task is READY
 		return
 	}
 	r.forget(c, a.id)
+}
+
+// anew completes the move with which a task begins anew.
+func (r *run) anew(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, then next, m blackboard.Move) blackboard.Move {
+	qa.Feedback = cmp.Or(then.Feedback, qa.Feedback)
+	m.Messages, m.Agent, m.NotBefore = r.phoenix(c, t, qa), then.Agent, then.at(c.Now())
+	r.wakeAt(m.NotBefore)
+	return m
 }
 
 // phoenix is the one message that is left in the memory of a task after a failed attempt.
@@ -72,42 +82,64 @@ func (r *run) forget(c *orchestrator.Context, id string) {
 	r.clear(c, id, r.Policy.DropFailed)
 }
 
-// afterFailure is what follows when a task is FAILED_QA: another attempt, a fix of the
-// code, or a person is asked.
-func (r *run) afterFailure(c *orchestrator.Context, id string, qa blackboard.QA) {
+// afterReview is what follows when a task is FAILED_QA after its review: another attempt, a
+// fix of the code, or a person is asked.
+func (r *run) afterReview(c *orchestrator.Context, id string, qa blackboard.QA) {
 	t, _ := r.board.Task(id)
-	if qa.Kind == blackboard.NoReview {
-		r.escalateTask(c, id, qa.Feedback)
-		return
-	}
-	switch r.attempts().after(t.RetryCount, t.ConflictCount) {
+	r.afterFailure(c, &t, qa, r.after(c, &t, roleTask, t.RetryCount, tryOf(qa)))
+}
+
+// tryOf is a try that was reviewed or merged, as a Retrier sees it.
+func tryOf(qa blackboard.QA) orchestrator.Try {
+	return orchestrator.Try{Decision: string(qa.Kind), Feedback: qa.Feedback}
+}
+
+// afterFailure carries out what follows when a task is FAILED_QA.
+func (r *run) afterFailure(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, then next) {
+	switch then.route {
 	case askHuman:
-		r.escalateTask(c, id, "no attempt is left: "+prompt.OneLine(qa.Feedback))
+		r.escalateTask(c, t.ID, "no attempt is left: "+prompt.OneLine(qa.Feedback))
 	case giveUp:
-		r.abandon(c, id, givenUpPrefix+prompt.OneLine(qa.Feedback))
+		r.abandon(c, t.ID, givenUpPrefix+prompt.OneLine(qa.Feedback))
 	case phoenix:
-		if fix, ok := r.fixFor(&t, qa); ok {
-			r.direct(c, "", blackboard.AddTasks{Tasks: []blackboard.Definition{fix}})
-			r.direct(c, id, blackboard.Move{
-				Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{fix.ID}, Messages: r.phoenix(c, &t, qa),
-			})
-		} else if r.board.Waits(id) != nil {
-			r.direct(c, id, blackboard.Move{Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.ByDependency}, Messages: r.phoenix(c, &t, qa)})
-		} else {
-			r.direct(c, id, blackboard.Move{Event: blackboard.EventPhoenix, Messages: r.phoenix(c, &t, qa)})
+		if m, ok := r.rework(c, t, qa); ok {
+			r.direct(c, t.ID, r.anew(c, t, qa, then, m))
+			r.forget(c, t.ID)
 		}
-		r.forget(c, id)
 	}
+}
+
+// rework is the move with which a FAILED_QA task begins anew: at once, or after a fix of the
+// code or what it needs. False: it does not.
+func (r *run) rework(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) (m blackboard.Move, ok bool) {
+	fix, needed := r.fixFor(t, qa)
+	if !needed && r.board.Waits(t.ID) == nil {
+		return blackboard.Move{Event: blackboard.EventPhoenix}, true
+	}
+	if !needed {
+		return blackboard.Move{Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.ByDependency}}, true
+	}
+	err := r.route(c, &fix)
+	now, _ := r.board.Task(t.ID)
+	switch {
+	case team.Ends(err), now.Status != blackboard.FailedQA:
+		return m, false
+	case err != nil:
+		r.escalateTask(c, t.ID, "nobody was chosen to fix the code: "+prompt.OneLine(err.Error()))
+		return m, false
+	}
+	fix.ID = r.freeID("fix-" + t.Component)
+	r.direct(c, "", blackboard.AddTasks{Tasks: []blackboard.Definition{fix}})
+	return blackboard.Move{Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{fix.ID}}, true
 }
 
 func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
 	r.direct(c, id, blackboard.Move{Event: blackboard.EventEscalate, Reason: why})
 }
 
-// fixFor is the task that fixes the code which a TEST task found wrong.
+// fixFor is the task, without an ID, that fixes the code which a TEST task found wrong.
 func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definition, bool) {
-	builder, ok := r.profileFor(PhaseBuild)
-	if t.Phase != PhaseTest || !ok || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
+	if t.Phase != PhaseTest || len(r.takers(PhaseBuild)) == 0 || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
 		return blackboard.Definition{}, false
 	}
 	var criteria []string
@@ -120,8 +152,8 @@ func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definitio
 		return blackboard.Definition{}, false
 	}
 	return blackboard.Definition{
-		ID: r.freeID("fix-" + t.Component), Title: "Fix what the tests of " + t.Component + " found", Description: qa.Feedback,
-		Component: t.Component, Phase: PhaseBuild, Profile: builder.ID, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
+		Title: "Fix what the tests of " + t.Component + " found", Description: qa.Feedback,
+		Component: t.Component, Phase: PhaseBuild, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
 	}, true
 }
 
@@ -133,36 +165,4 @@ func (r *run) freeID(name string) string {
 			return id
 		}
 	}
-}
-
-// outages counts failures of agents in a row at different tasks.
-type outages struct {
-	tasks []string // that failed since something last worked
-	lost  []string // those of them that it has cost a retry
-	why   string   // the last failure
-}
-
-func (o *outages) succeeded() { o.tasks, o.lost = nil, nil }
-
-// outage notes that an agent has failed at a task, and says whether so many have that the
-// run is paused. Then it has cost no task a retry.
-func (r *run) outage(c *orchestrator.Context, task, why string) bool {
-	o := &r.outages
-	if o.why = why; !slices.Contains(o.tasks, task) {
-		o.tasks = append(o.tasks, task)
-	}
-	if r.Policy.Retry.Outages == 0 || len(o.tasks) < r.Policy.Retry.Outages {
-		return false
-	}
-	if !r.paused {
-		r.paused = true
-		r.warn(c, "outage", "", "the run is paused: agents failed at %s: %s", strings.Join(o.tasks, ", "), why)
-	}
-	for _, id := range o.lost {
-		if t, _ := r.board.Task(id); !t.Final() && t.RetryCount > 0 {
-			r.direct(c, id, blackboard.Forgive{})
-		}
-	}
-	o.lost = nil
-	return true
 }

@@ -3,22 +3,136 @@ package director
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/convene-go/convene/grading"
 )
 
-// trajectory is where a worker's alignment goes.
-type trajectory string
+// Conduct is what a gate of the guardian goes by: how a worker does, after a check or
+// without one.
+type Conduct struct {
+	Alignment  float64   // how well the worker serves its task, 0 to 100; Inactive: at the last check
+	Earlier    []float64 // alignments of earlier checks of the attempt, the oldest first
+	Trajectory string    // IMPROVING, STABLE or WORSENING
+	Repeating  bool      // the worker goes in circles
+	Nudged     bool      // the worker was nudged after the last check
+	Ignored    int       // nudges in a row that it had ignored before this check
+	Inactive   bool      // it said nothing for Inactivity, or its time is over; nobody has looked
+}
 
+// Course is what becomes of a worker after a check.
+type Course struct {
+	Verdict string // ON_TRACK, RECOVERING, DRIFTING, BLOCKED or STALLED
+	Tone    string // tone of a nudge: gentle, direct or firm; "": the worker is not nudged
+	Ends    bool   // the attempt fails; Tone is not used
+	Ignored int    // nudges in a row that the worker has ignored by now
+}
+
+// The verdicts and tones of a Course.
 const (
-	improving trajectory = "IMPROVING"
-	stable    trajectory = "STABLE"
-	worsening trajectory = "WORSENING"
+	onTrack    = "ON_TRACK"
+	recovering = "RECOVERING" // far off and coming back: it gets time
+	drifting   = "DRIFTING"
+	inCircles  = "BLOCKED" // it repeats what has failed
+	stalled    = "STALLED"
+
+	gentle, direct, firm = "gentle", "direct", "firm"
 )
 
+// The trajectories: where the alignment of a worker goes.
+const (
+	improving = "IMPROVING"
+	stable    = "STABLE"
+	worsening = "WORSENING"
+)
+
+// Courses is the gate of the guardian by bounds of the alignment. A bound belongs to the
+// better side.
+type Courses struct {
+	Aligned   float64 `json:"aligned"`   // least alignment of a worker that is on track, 0 to 100
+	OffTopic  float64 `json:"offTopic"`  // least alignment for a gentle nudge; one that improves is on track from here
+	OffCourse float64 `json:"offCourse"` // least alignment for a direct nudge; below it one that does not improve is stalled
+	Nudges    int     `json:"nudges"`    // nudges that are ignored in a row until the attempt ends
+}
+
+// DefaultCourses is the gate of the guardian of teams that are given none.
+var DefaultCourses = Courses{Aligned: 70, OffTopic: 50, OffCourse: 25, Nudges: 2}
+
+// Decide returns the course by the first verdict that fits of: stalled, in circles, on track,
+// drifting, recovering. A nudge was heeded if the worker improves, or is aligned and does not
+// repeat itself. An attempt ends that is inactive, or has ignored too many nudges and does not
+// improve.
+func (b Courses) Decide(k Conduct) (to Course) {
+	a, better := grading.Round6(k.Alignment), k.Trajectory == improving
+	switch {
+	case k.Inactive:
+		to.Ignored = k.Ignored
+	case better, a >= b.Aligned && !k.Repeating:
+	case k.Nudged:
+		to.Ignored = k.Ignored + 1
+	default:
+		to.Ignored = k.Ignored
+	}
+	to.Ends = k.Inactive || to.Ignored >= b.Nudges && !better
+	switch {
+	case to.Ends, a < b.OffCourse && !better:
+		to.Verdict = stalled
+	case k.Repeating:
+		to.Verdict = inCircles
+	case a >= b.Aligned, a >= b.OffTopic && better:
+		to.Verdict = onTrack
+	case !better:
+		to.Verdict = drifting
+	default:
+		to.Verdict = recovering
+	}
+	switch {
+	case to.Verdict == onTrack || to.Verdict == recovering:
+	case a >= b.OffTopic:
+		to.Tone = gentle
+	case a >= b.OffCourse:
+		to.Tone = direct
+	default:
+		to.Tone = firm
+	}
+	return to
+}
+
+// Validate returns what is wrong with b, or nil.
+func (b Courses) Validate() error {
+	if !(0 <= b.OffCourse && b.OffCourse <= b.OffTopic && b.OffTopic <= b.Aligned && b.Aligned <= 100) { // also refuses NaN
+		return fmt.Errorf("Aligned, OffTopic and OffCourse are %v, %v and %v, want 100 or less and each at most the one before, down to 0", b.Aligned, b.OffTopic, b.OffCourse)
+	}
+	if b.Nudges < 0 {
+		return fmt.Errorf("Nudges is %d, want 0 or more", b.Nudges)
+	}
+	return nil
+}
+
+// fault returns what is wrong with a course as the answer of a host's gate; "": nothing.
+func (to Course) fault() string {
+	switch {
+	case !slices.Contains([]string{onTrack, recovering, drifting, inCircles, stalled}, to.Verdict):
+		return fmt.Sprintf("Verdict is %q, want one of those that Course names", to.Verdict)
+	case !slices.Contains([]string{"", gentle, direct, firm}, to.Tone):
+		return fmt.Sprintf("Tone is %q, want gentle, direct, firm or none", to.Tone)
+	case to.Ignored < 0:
+		return fmt.Sprintf("Ignored is %d, want 0 or more", to.Ignored)
+	}
+	return ""
+}
+
+// fault returns what is wrong with the answer of a host's Grader; "": nothing.
+func (v Assessment) fault() string {
+	if v.Alignment >= 0 && v.Alignment <= 100 { // false for NaN
+		return ""
+	}
+	return fmt.Sprintf("Alignment is %v, want 0 to 100", v.Alignment)
+}
+
 // trajectoryOf compares the last two alignments, from 0 to 100; fewer are stable.
-func trajectoryOf(alignments []float64) trajectory {
+func trajectoryOf(alignments []float64) string {
 	n := len(alignments)
 	if n < 2 {
 		return stable
@@ -33,88 +147,7 @@ func trajectoryOf(alignments []float64) trajectory {
 	return stable
 }
 
-// drift is the guardian's verdict on a worker.
-type drift string
-
-const (
-	onTrack    drift = "ON_TRACK"
-	recovering drift = "RECOVERING" // far off and coming back: it gets time
-	drifting   drift = "DRIFTING"
-	inCircles  drift = "BLOCKED" // it repeats what has failed
-	stalled    drift = "STALLED"
-)
-
-// check is what the guardian goes by.
-type check struct {
-	alignment     float64 // 0 to 100
-	trajectory    trajectory
-	repeating     bool // it goes in circles
-	nudgesIgnored int  // in a row, by countIgnored
-	inactive      bool // no new message for too long, or the task's time is over
-}
-
-// These are the bounds of the verdicts and tones. Each belongs to the better side.
-const (
-	alignedFrom    = 70
-	offTopicFrom   = 50
-	offCourseFrom  = 25
-	nudgesAtMost   = 2
-	gentle, direct = "gentle", "direct"
-	firm           = "firm"
-)
-
-// countIgnored returns how many nudges in a row were ignored, after a check that may have
-// followed a nudge. It runs before verdict. A nudge was heeded if the worker improves, or is
-// aligned and does not repeat itself.
-func countIgnored(before int, nudged bool, c check) int {
-	switch {
-	case c.trajectory == improving, grading.Round6(c.alignment) >= alignedFrom && !c.repeating:
-		return 0
-	case nudged:
-		return before + 1
-	}
-	return before
-}
-
-// verdict returns the first that fits of: stalled, in circles, on track, drifting,
-// recovering.
-func (c check) verdict() drift {
-	a := grading.Round6(c.alignment)
-	better := c.trajectory == improving
-	switch {
-	case c.ends(), a < offCourseFrom && !better:
-		return stalled
-	case c.repeating:
-		return inCircles
-	case a >= alignedFrom, a >= offTopicFrom && better:
-		return onTrack
-	case !better:
-		return drifting
-	}
-	return recovering
-}
-
-// ends says whether the attempt is ended, and not nudged any more: it is inactive, or has
-// ignored too many nudges and does not improve.
-func (c check) ends() bool {
-	return c.inactive || c.nudgesIgnored >= nudgesAtMost && c.trajectory != improving
-}
-
-// tone returns how a worker is nudged; "": not at all.
-func tone(v drift, alignment float64) string {
-	a := grading.Round6(alignment)
-	switch {
-	case v == onTrack || v == recovering:
-		return ""
-	case a >= offTopicFrom:
-		return gentle
-	case a >= offCourseFrom:
-		return direct
-	}
-	return firm
-}
-
-// checkDue says whether a check falls due, after so many tool calls and so long since the
+// checkDue reports whether a check falls due, after so many tool calls and so long since the
 // last one. Both bounds are included; an interval of 0 or less is none.
 func checkDue(calls, everyCalls int, elapsed, every time.Duration) bool {
 	return everyCalls > 0 && calls >= everyCalls || every > 0 && elapsed >= every

@@ -13,9 +13,7 @@ import (
 )
 
 // say is a verdict with its tone, as "VERDICT tone".
-func say(c check) string {
-	return strings.TrimSpace(string(c.verdict()) + " " + tone(c.verdict(), c.alignment))
-}
+func say(to Course) string { return strings.TrimSpace(to.Verdict + " " + to.Tone) }
 
 func TestVerdict(t *testing.T) {
 	for _, tt := range []struct {
@@ -30,52 +28,55 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, a := range tt.alignments {
-				assert.Equal(t, tt.better, say(check{alignment: a, trajectory: improving}), a)
-				for _, way := range []trajectory{stable, worsening} {
-					assert.Equal(t, tt.other, say(check{alignment: a, trajectory: way}), "%v %s", a, way)
+				assert.Equal(t, tt.better, say(DefaultCourses.Decide(Conduct{Alignment: a, Trajectory: improving})), a)
+				for _, way := range []string{stable, worsening} {
+					assert.Equal(t, tt.other, say(DefaultCourses.Decide(Conduct{Alignment: a, Trajectory: way})), "%v %s", a, way)
 				}
 			}
 		})
 	}
 	for _, tt := range []struct {
-		name  string
-		check check
-		want  string
-		ends  bool
+		name string
+		k    Conduct
+		want string
+		ends bool
 	}{
-		{"BA45 B86 BC14 in circles at 95", check{alignment: 95, trajectory: stable, repeating: true}, "BLOCKED gentle", false},
-		{"BA46 in circles and improving", check{alignment: 30, trajectory: improving, repeating: true}, "BLOCKED direct", false},
-		{"BA47 in circles and lost", check{alignment: 20, trajectory: stable, repeating: true}, "STALLED firm", false},
-		{"BA48 one nudge was ignored", check{alignment: 60, trajectory: stable, nudgesIgnored: 1}, "DRIFTING gentle", false},
-		{"BA48 BC13 BC15 two nudges were ignored", check{alignment: 60, trajectory: stable, nudgesIgnored: 2}, "STALLED gentle", true},
-		{"BA49 two, but it improves", check{alignment: 60, trajectory: improving, nudgesIgnored: 2}, "ON_TRACK", false},
-		{"BA50 B87 inactive", check{alignment: 95, trajectory: improving, inactive: true}, "STALLED gentle", true},
+		{"BA45 B86 BC14 in circles at 95", Conduct{Alignment: 95, Trajectory: stable, Repeating: true}, "BLOCKED gentle", false},
+		{"BA46 in circles and improving", Conduct{Alignment: 30, Trajectory: improving, Repeating: true}, "BLOCKED direct", false},
+		{"BA47 in circles and lost", Conduct{Alignment: 20, Trajectory: stable, Repeating: true}, "STALLED firm", false},
+		{"BA48 one nudge was ignored", Conduct{Alignment: 60, Trajectory: stable, Ignored: 1}, "DRIFTING gentle", false},
+		{"BA48 BC13 BC15 two nudges were ignored", Conduct{Alignment: 60, Trajectory: stable, Ignored: 2}, "STALLED gentle", true},
+		{"BA49 two, but it improves", Conduct{Alignment: 60, Trajectory: improving, Ignored: 2}, "ON_TRACK", false},
+		{"BA50 B87 inactive", Conduct{Alignment: 95, Trajectory: improving, Inactive: true}, "STALLED gentle", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, say(tt.check))
-			assert.Equal(t, tt.ends, tt.check.ends())
+			to := DefaultCourses.Decide(tt.k)
+			assert.Equal(t, tt.want, say(to))
+			assert.Equal(t, tt.ends, to.Ends)
 		})
 	}
 	t.Run("BA49 what was ignored is forgotten when it improves", func(t *testing.T) {
-		assert.Zero(t, countIgnored(2, true, check{alignment: 60, trajectory: improving}))
-		assert.Equal(t, 2, countIgnored(2, false, check{alignment: 60, trajectory: stable}))
-		assert.Zero(t, countIgnored(2, false, check{alignment: 70, trajectory: worsening}))
+		assert.Zero(t, DefaultCourses.Decide(Conduct{Ignored: 2, Nudged: true, Alignment: 60, Trajectory: improving}).Ignored)
+		assert.Equal(t, 2, DefaultCourses.Decide(Conduct{Ignored: 2, Nudged: false, Alignment: 60, Trajectory: stable}).Ignored)
+		assert.Zero(t, DefaultCourses.Decide(Conduct{Ignored: 2, Nudged: false, Alignment: 70, Trajectory: worsening}).Ignored)
 	})
 	t.Run("B82 B85 every alignment has a verdict and a tone that fit", rapid.MakeCheck(func(t *rapid.T) {
-		c := check{
-			alignment:  rapid.Float64Range(0, 100).Draw(t, "alignment"),
-			trajectory: rapid.SampledFrom([]trajectory{improving, stable, worsening}).Draw(t, "trajectory"),
-			repeating:  rapid.Bool().Draw(t, "repeating"), nudgesIgnored: rapid.IntRange(0, 3).Draw(t, "ignored"), inactive: rapid.Bool().Draw(t, "inactive"),
+		k := Conduct{
+			Alignment:  rapid.Float64Range(0, 100).Draw(t, "alignment"),
+			Trajectory: rapid.SampledFrom([]string{improving, stable, worsening}).Draw(t, "trajectory"),
+			Repeating:  rapid.Bool().Draw(t, "repeating"), Ignored: rapid.IntRange(0, 3).Draw(t, "ignored"), Nudged: rapid.Bool().Draw(t, "nudged"),
+			Inactive: rapid.Bool().Draw(t, "inactive"),
 		}
-		v := c.verdict()
-		if c.trajectory == improving && !c.inactive {
-			assert.NotEqual(t, stalled, v, "one that improves gets time")
-			assert.False(t, c.ends())
+		to := DefaultCourses.Decide(k)
+		if k.Trajectory == improving && !k.Inactive {
+			assert.NotEqual(t, stalled, to.Verdict, "one that improves gets time")
+			assert.False(t, to.Ends)
 		}
-		assert.Equal(t, v == onTrack || v == recovering, tone(v, c.alignment) == "")
-		if c.ends() {
-			assert.Equal(t, stalled, v)
+		assert.Equal(t, to.Verdict == onTrack || to.Verdict == recovering, to.Tone == "")
+		if to.Ends {
+			assert.Equal(t, stalled, to.Verdict)
 		}
+		assert.Empty(t, to.fault())
 	}))
 }
 
@@ -103,15 +104,13 @@ func TestSequences(t *testing.T) {
 				_, err := fmt.Sscan(number, &a)
 				require.NoError(t, err)
 				alignments = append(alignments, a)
-				c := check{alignment: a, trajectory: trajectoryOf(alignments), repeating: repeating}
-				ignored = countIgnored(ignored, nudged, c)
-				c.nudgesIgnored = ignored
-				line := fmt.Sprint(say(c), " ", ignored)
-				if c.ends() {
+				to := DefaultCourses.Decide(Conduct{Alignment: a, Trajectory: trajectoryOf(alignments), Repeating: repeating, Nudged: nudged, Ignored: ignored})
+				line := fmt.Sprint(say(to), " ", to.Ignored)
+				if to.Ends {
 					line += " ends"
 				}
 				said = append(said, line)
-				nudged = tone(c.verdict(), a) != "" && !c.ends()
+				ignored, nudged = to.Ignored, to.Tone != "" && !to.Ends
 			}
 			assert.Equal(t, tt.want, strings.Join(said, "; "))
 		})

@@ -154,7 +154,7 @@ func (s script) whole() director.Config {
 	}
 	cfg := config()
 	phases := cfg.Policy.Phases
-	cfg.Policy, cfg.Limits, cfg.Bounds, cfg.Hooks, cfg.Prompts = s.cfg.Policy, s.cfg.Limits, s.cfg.Bounds, s.cfg.Hooks, s.cfg.Prompts
+	cfg.Policy, cfg.Limits, cfg.Bounds, cfg.Rules, cfg.Prompts = s.cfg.Policy, s.cfg.Limits, s.cfg.Bounds, s.cfg.Rules, s.cfg.Prompts
 	if cfg.Policy.Phases == nil {
 		cfg.Policy.Phases = phases
 	}

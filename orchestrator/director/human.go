@@ -18,11 +18,7 @@ import (
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
 	if r.over != nil { // what people answer could not be done
-		for _, key := range slices.Sorted(maps.Keys(r.running)) {
-			if strings.HasPrefix(key, "ask/") {
-				r.stop(key)
-			}
-		}
+		r.stopAll(askKeys, permitKeys, replanKeys, wakeKeys)
 		return
 	}
 	if r.Policy.ReturnWhenWaiting {

@@ -49,7 +49,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	}
 	r.job(id).passed = false
 	if err != nil {
-		r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()))
+		r.ungraded(c, &t, EventMergeFailed, "it could not be merged: "+prompt.OneLine(err.Error()), err)
 		return nil
 	}
 	if kind != "" {
@@ -158,16 +158,17 @@ func conflictText(kind blackboard.FailureKind, got Merged) string {
 // conflict fails a merge: the worker did nothing wrong, and does it again from what is
 // merged now. The director is told, and may let the task wait for others first.
 func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
-	qa.Outcome = outcomeFail
+	qa.Outcome = string(OutcomeFail)
 	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventConflict, QA: &qa})
-	if r.attempts().after(t.RetryCount, t.ConflictCount+1) == phoenix {
+	then := r.after(c, t, roleMerge, t.ConflictCount+1, tryOf(qa))
+	if then.route == phoenix {
 		if err := r.askConflict(c, t, qa); err != nil {
 			return err
 		}
 	}
 	if now, _ := r.board.Task(t.ID); now.Status == blackboard.FailedQA {
-		r.afterFailure(c, t.ID, qa)
+		r.afterFailure(c, &now, qa, then)
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func (r *run) completed(c *orchestrator.Context, t *blackboard.Task) {
 	}
 	r.refine(c, t, qa.Refined)
 	r.revise(c, t, qa)
-	if qa.Outcome == outcomePartial {
+	if qa.Outcome == string(OutcomePartial) {
 		r.followUp(c, t, qa)
 	}
 	if b := r.board.Board(); b.Strategy == blackboard.Stagnating && r.state.Replans >= r.Policy.Retry.Replans {

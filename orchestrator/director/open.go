@@ -58,7 +58,19 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		if t.QA != nil {
 			qa = *t.QA
 		}
-		r.afterFailure(c, id, qa)
+		switch qa.Kind {
+		case blackboard.NoReview:
+			r.escalateTask(c, id, qa.Feedback)
+		case blackboard.MergeConflict, blackboard.MergeBroken:
+			r.afterFailure(c, &t, qa, r.after(c, &t, roleMerge, t.ConflictCount, tryOf(qa)))
+		default:
+			r.afterReview(c, id, qa)
+		}
+	}
+	for _, t := range r.board.Board().Tasks {
+		if !t.Final() && c.Now().Before(t.NotBefore) {
+			r.wakeAt(t.NotBefore)
+		}
 	}
 	return r.carryOutGiven(c)
 }

@@ -55,7 +55,6 @@ func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in)
 const (
 	ErrInput         = agent.Code("director/invalid-input")
 	ErrDecomposition = agent.Code("director/decomposition") // the director did not plan tasks that can be done
-	ErrHook          = agent.Code("director/hook-failed")
 	ErrWorktree      = agent.Code("director/worktree")     // there is no repository to work in
 	ErrNothingDone   = agent.Code("director/nothing-done") // every task was abandoned
 	ErrWaiting       = agent.Code("director/waiting-human")

@@ -59,7 +59,7 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 		{On: moveReplanned, From: []Phase{Replanning}, To: Working},
 
 		{On: moveComplete, From: []Phase{Working}, To: Completed},
-		{On: moveWait, From: []Phase{Working}, To: Waiting},
+		{On: moveWait, From: []Phase{Decomposing, Working}, To: Waiting},
 		{On: moveStick, From: []Phase{Working}, To: Stuck},
 		{On: moveOverspend, To: BudgetExhausted},
 		{On: moveCancel, To: Canceled},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -30,26 +31,46 @@ func (r *run) decompose(c *orchestrator.Context) error {
 	if len(tasks) > 0 && !r.Policy.NoTestPlaceholders && fresh {
 		tasks = append(tasks, r.placeholders(tasks)...)
 	}
-	if r.Hooks.Plan != nil && len(tasks) > 0 {
-		var err error
-		if tasks, err = team.Guard("Hooks.Plan", func() ([]blackboard.Definition, error) { return r.Hooks.Plan(tasks) }); err != nil {
-			return team.Fail(ErrHook, "%w", err)
-		}
-	}
 	if len(tasks) > 0 {
-		for i := range tasks {
-			if err := r.fits(&tasks[i]); err != nil {
-				return team.Fail(code, "tasks[%d] %q: %w", i, tasks[i].ID, err)
-			}
-		}
-		if err := r.change(c, byDirector("", blackboard.AddTasks{Tasks: tasks})); err != nil {
-			return team.Fail(code, "%w", err)
+		if err := r.begun(c, tasks, code); err != nil {
+			return err
 		}
 	}
-	if r.state.Phase == Decomposing {
-		r.fire(c, moveDecomposed)
-	} else {
+	if r.state.Phase == Opening {
 		r.fire(c, moveContinue)
+		return nil
+	}
+	if err := r.allowPlan(c); err != nil {
+		return err
+	}
+	r.fire(c, moveDecomposed)
+	return nil
+}
+
+// begun puts the tasks on the board that the host's Plan leaves.
+func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code agent.Code) (err error) {
+	for i := range tasks {
+		if err := r.route(c, &tasks[i]); err != nil {
+			return err
+		}
+	}
+	if r.Rules.Plan != nil {
+		if tasks, err = rule("Plan", func() ([]blackboard.Definition, error) { return r.Rules.Plan(tasks) }, nil); err != nil {
+			r.refused(c, "Plan", err)
+			return err
+		}
+	}
+	for i := range tasks {
+		err := r.fits(&tasks[i])
+		if err == nil {
+			err = r.route(c, &tasks[i])
+		}
+		if err != nil {
+			return team.Fail(code, "tasks[%d] %q: %w", i, tasks[i].ID, err)
+		}
+	}
+	if err := r.change(c, byDirector("", blackboard.AddTasks{Tasks: tasks})); err != nil {
+		return team.Fail(code, "%w", err)
 	}
 	return nil
 }
@@ -108,19 +129,16 @@ func (p TaskPlan) definition() blackboard.Definition {
 	}
 }
 
-// fits completes a task, and says what about it this team cannot do.
+// fits sets the phase of a task, and says what about it this team cannot do. The profile of
+// one that names none is chosen later: see route.
 func (r *run) fits(d *blackboard.Definition) error {
 	d.Phase = r.phase(d.Phase)
 	if !slices.Contains(r.Policy.Phases, d.Phase) {
 		return fmt.Errorf("phase is %q, want one of %q", d.Phase, r.Policy.Phases)
 	}
-	if d.Profile == "" {
-		p, _ := r.profileFor(d.Phase)
-		d.Profile = p.ID
-	}
 	profile, ok := r.profile(d.Profile)
-	if !ok || !profile.takes(d.Phase) {
-		return fmt.Errorf("assigned_worker_profile is %q, want one that takes the phase %q: %q", d.Profile, d.Phase, r.takers(d.Phase))
+	if takers := r.takers(d.Phase); (!ok || !profile.takes(d.Phase)) && (d.Profile != "" || len(takers) == 0) {
+		return fmt.Errorf("assigned_worker_profile is %q, want one that takes the phase %q: %q", d.Profile, d.Phase, takers)
 	}
 	if r.Policy.Components != nil && !slices.Contains(r.Policy.Components, d.Component) {
 		return fmt.Errorf("component is %q, want one of %q", d.Component, r.Policy.Components)
@@ -152,8 +170,7 @@ func (r *run) takers(phase string) (ids []string) {
 
 // placeholders are TEST tasks for the components that are built and have none.
 func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Definition) {
-	tester, ok := r.profileFor(PhaseTest)
-	if !ok || !slices.Contains(r.Policy.Phases, PhaseTest) {
+	if len(r.takers(PhaseTest)) == 0 || !slices.Contains(r.Policy.Phases, PhaseTest) {
 		return nil
 	}
 	taken, tested := map[string]bool{}, map[string]bool{} // IDs, components
@@ -173,7 +190,7 @@ func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Def
 		if !ok {
 			i, at[t.Component] = len(made), len(made)
 			made = append(made, blackboard.Definition{
-				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: PhaseTest, Profile: tester.ID, Priority: t.Priority,
+				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: PhaseTest, Priority: t.Priority,
 				Placeholder: true, Criteria: []string{"Acceptance tests of " + t.Component + " cover what was asked for, and pass"},
 			})
 		}

@@ -146,19 +146,6 @@ func (c Config) profile(id string) (Profile, bool) {
 	return c.Profiles[i], true
 }
 
-// profileFor returns the first profile that names a phase, else the first that takes any.
-func (c Config) profileFor(phase string) (Profile, bool) {
-	for _, fits := range []func(Profile) bool{
-		func(p Profile) bool { return slices.Contains(p.Phases, phase) },
-		func(p Profile) bool { return p.Phases == nil },
-	} {
-		if i := slices.IndexFunc(c.Profiles, fits); i >= 0 {
-			return c.Profiles[i], true
-		}
-	}
-	return Profile{}, false
-}
-
 // takes says whether tasks of a phase can be assigned to p.
 func (p Profile) takes(phase string) bool {
 	return p.Phases == nil || slices.Contains(p.Phases, phase)

@@ -66,7 +66,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 		"assess.tmpl":   {promptData{Op: OpAssess}},
 		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true, Conflict: true}, promptData{}},
 		"continue.tmpl": {promptData{Op: OpContinue, Insights: []blackboard.Insight{{Summary: "s", SourceTask: "t"}}}},
-		"nudge.tmpl":    {promptData{Tone: firm, Verdict: string(inCircles), Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
+		"nudge.tmpl":    {promptData{Tone: firm, Verdict: inCircles, Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
 		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},
 	}
 	for _, kind := range escalationTypes {

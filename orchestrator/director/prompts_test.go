@@ -91,7 +91,7 @@ func TestPhases(t *testing.T) {
 		for event, want := range map[Move]map[Phase]Phase{
 			"decompose": {Opening: Decomposing}, "decomposed": {Decomposing: Working}, "continue": {Opening: Working},
 			"replan": {Working: Replanning}, "replanned": {Replanning: Working},
-			"complete": {Working: Completed}, "wait": {Working: Waiting}, "stick": {Working: Stuck},
+			"complete": {Working: Completed}, "wait": {Decomposing: Waiting, Working: Waiting}, "stick": {Working: Stuck},
 			"overspend": {Opening: BudgetExhausted, Decomposing: BudgetExhausted, Working: BudgetExhausted, Replanning: BudgetExhausted},
 			"cancel":    {Opening: Canceled, Decomposing: Canceled, Working: Canceled, Replanning: Canceled},
 			"fail":      {Opening: Failed, Decomposing: Failed, Working: Failed, Replanning: Failed},

@@ -2,17 +2,57 @@ package director
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/grading"
 )
 
-// The outcomes of a review.
+// ReviewOutcome is what a gate decides about a review.
+type ReviewOutcome string
+
+// The outcomes. With the first two the work is merged; a Partial one passes with
+// Policy.AllowPartial.
 const (
-	outcomePass    = "PASS"
-	outcomeFail    = "FAIL"
-	outcomeNotes   = "PASS_WITH_NOTES"
-	outcomePartial = "PARTIAL" // some criteria are met
+	OutcomePass    ReviewOutcome = "PASS"
+	OutcomeNotes   ReviewOutcome = "PASS_WITH_NOTES"
+	OutcomeFail    ReviewOutcome = "FAIL"
+	OutcomePartial ReviewOutcome = "PARTIAL" // some criteria are met
 )
+
+// Reviewed is what a gate of reviews goes by.
+type Reviewed struct {
+	Passed    bool // the reviewer says that the work passes
+	Criteria  int  // number of acceptance criteria
+	Met       int  // criteria with exactly one answer, which says that they are met
+	CodeWrong bool // the code is at fault for a failing test
+	Notes     int  // remarks about work that passes
+}
+
+// Strict is the gate of reviews of teams that are given none. Work passes if the reviewer
+// says so, every criterion is met, and no failing test is the code's fault.
+type Strict struct{}
+
+// Decide returns the outcome.
+func (Strict) Decide(r Reviewed) ReviewOutcome {
+	switch all := r.Criteria > 0 && r.Met == r.Criteria && !r.CodeWrong; {
+	case all && r.Passed && r.Notes > 0:
+		return OutcomeNotes
+	case all && r.Passed:
+		return OutcomePass
+	case r.Met > 0 && r.Met < r.Criteria && !r.CodeWrong:
+		return OutcomePartial
+	}
+	return OutcomeFail
+}
+
+// fault returns what is wrong with an outcome as the answer of a host's gate; "": nothing.
+func (o ReviewOutcome) fault() string {
+	if slices.Contains([]ReviewOutcome{OutcomePass, OutcomeNotes, OutcomeFail, OutcomePartial}, o) {
+		return ""
+	}
+	return fmt.Sprintf("the outcome is %q, want PASS, PASS_WITH_NOTES, FAIL or PARTIAL", string(o))
+}
 
 // Review is what the strategist answers about an artifact. Whether it passes follows from
 // all of it.
@@ -38,43 +78,43 @@ type CriterionAnswer struct {
 	Suggestions string `json:"suggestions,omitempty"`
 }
 
-// judge folds a review of work with these criteria into its result. It has passed if the
-// strategist says so, every criterion has exactly one answer that says so, and no failing
-// test is the code's fault. Problems say what in the review does not fit together. A review
-// with an unknown fault for a failing test is malformed.
-func judge(criteria []string, r Review) (qa blackboard.QA, problems []string, err error) {
-	qa = blackboard.QA{Outcome: outcomeFail, Kind: blackboard.FailedReview, Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
-	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	met := 0
+// tally folds a review of work with these criteria into what a gate goes by, and a result
+// without an outcome. Problems say what in the review does not fit together. A review with
+// an unknown fault for a failing test is malformed.
+func tally(criteria []string, r Review) (seen Reviewed, qa blackboard.QA, problems []string, err error) {
+	qa = blackboard.QA{Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
+	seen = Reviewed{Passed: r.Passed, Criteria: len(criteria), Notes: len(r.Notes)}
 	for i, criterion := range criteria {
 		result := criterionResult(criterion, i+1, r.Criteria)
 		if result.Passed {
-			met++
+			seen.Met++
 		}
 		qa.Criteria = append(qa.Criteria, result)
 	}
 	for _, a := range r.Criteria {
 		if a.Number < 1 || a.Number > len(criteria) {
-			problem("criterion %d does not exist: there are %d", a.Number, len(criteria))
+			problems = append(problems, fmt.Sprintf("criterion %d does not exist: there are %d", a.Number, len(criteria)))
 		}
 	}
-	var codeWrong bool
-	if codeWrong, qa.TestsToRevise, err = faults(r.Tests); err != nil {
-		return blackboard.QA{}, nil, err
+	seen.CodeWrong, qa.TestsToRevise, err = faults(r.Tests)
+	return seen, qa, problems, err
+}
+
+// judge has a gate decide about a review, which is not malformed.
+func judge(gate grading.Gate[Reviewed, ReviewOutcome], criteria []string, v Review) (qa blackboard.QA, problems []string, err error) {
+	seen, qa, problems, err := tally(criteria, v)
+	if err != nil {
+		return qa, nil, err
 	}
-	all := len(criteria) > 0 && met == len(criteria) && !codeWrong
-	switch {
-	case all && r.Passed && len(r.Notes) > 0:
-		qa.Passed, qa.Kind, qa.Outcome = true, "", outcomeNotes
-	case all && r.Passed:
-		qa.Passed, qa.Kind, qa.Outcome = true, "", outcomePass
-	case r.Passed:
-		problem("the model passed it, but %d of %d criteria are met and the code is at fault for a test: %t", met, len(criteria), codeWrong)
+	outcome, err := decide("Review", gate, seen, ReviewOutcome.fault)
+	qa.Outcome, qa.Passed = string(outcome), outcome == OutcomePass || outcome == OutcomeNotes
+	if !qa.Passed {
+		qa.Kind = blackboard.FailedReview
 	}
-	if !qa.Passed && met > 0 && met < len(criteria) && !codeWrong {
-		qa.Outcome = outcomePartial
+	if v.Passed && !qa.Passed {
+		problems = append(problems, fmt.Sprintf("the model passed it, but %d of %d criteria are met and the code is at fault for a test: %t", seen.Met, seen.Criteria, seen.CodeWrong))
 	}
-	return qa, problems, nil
+	return qa, problems, err
 }
 
 // faults says whether the code is at fault for a failing test, and which tests are wrong.

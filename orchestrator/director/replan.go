@@ -21,7 +21,6 @@ func (r *run) replanIfDue(c *orchestrator.Context) error {
 	if why == "" {
 		return nil
 	}
-	r.planWrong = ""
 	_, err := r.replan(c, why)
 	return err
 }
@@ -30,8 +29,19 @@ func (r *run) replanIfDue(c *orchestrator.Context) error {
 // cannot be used changes nothing.
 func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err error) {
 	if r.state.Replans >= r.Policy.Retry.Replans || r.over != nil {
+		r.planWrong = ""
 		return false, nil
 	}
+	may, refused := r.mayReplan()
+	if refused != nil {
+		r.planWrong = ""
+		r.refused(c, "replan", refused)
+		r.replanned(c, "unchanged", prompt.OneLine(refused.Error()))
+	}
+	if !may {
+		return false, nil
+	}
+	r.planWrong = ""
 	r.fire(c, moveReplan)
 	defer r.fire(c, moveReplanned)
 	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
@@ -53,13 +63,18 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 		how, changed = "changed", true
 		r.abandonAll(c, changes)
 	}
+	r.replanned(c, how, text)
+	return changed, nil
+}
+
+// replanned notes that the tasks were changed, or are not to be: failures count anew.
+func (r *run) replanned(c *orchestrator.Context, how, text string) {
 	r.failures.replanned()
 	if r.board.Board().Strategy == blackboard.Stagnating {
 		r.direct(c, "", blackboard.Steer{Event: blackboard.Replanned})
 	}
 	r.all(c, r.board.Evaluate(c.Now()))
 	c.Emit(EventRunReplanned, Event{Count: r.state.Replans, On: how, Text: text})
-	return changed, nil
 }
 
 // replanning is what an answer of the director changes, in an order in which it can be

@@ -153,7 +153,7 @@ func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (
 
 // acceptFrozen delivers what a person has accepted as it is: that is its review.
 func (r *run) acceptFrozen(c *orchestrator.Context, t *blackboard.Task) {
-	qa := blackboard.QA{Passed: true, Outcome: outcomePass, Feedback: "a person accepts it", By: human}
+	qa := blackboard.QA{Passed: true, Outcome: string(OutcomePass), Feedback: "a person accepts it", By: human}
 	if t.QA != nil {
 		qa.Criteria = t.QA.Criteria
 	}
@@ -190,13 +190,30 @@ func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*
 	if why != nil || err != nil || !r.stillActive(a) {
 		return why, err
 	}
-	tasks, err := r.spawned(c, a.id, result.Spawn) // once more: others may have added tasks meanwhile
-	if err != nil {
+	changes, err := r.spawning(c, a, result.Spawn, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)})
+	switch {
+	case team.Ends(err):
+		return nil, err
+	case err != nil:
 		return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error())}, nil
 	}
-	r.all(c, r.pausing(a.id, tasks, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}))
+	r.all(c, changes)
 	r.clear(c, a.id, false)
 	return nil, nil
+}
+
+// spawning are the changes that pause a task for those that its worker wants: once more, as
+// others may have added tasks meanwhile. None: the attempt has ended.
+func (r *run) spawning(c *orchestrator.Context, a *attempt, wanted []Suggestion, m blackboard.Move) ([]blackboard.Change, error) {
+	tasks, err := r.spawned(c, a.id, wanted)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := r.routed(c, r.pausing(a.id, tasks, m))
+	if !r.stillActive(a) {
+		return nil, ends(err)
+	}
+	return changes, err
 }
 
 // pausing are the changes that add tasks and pause the one that waits for them.

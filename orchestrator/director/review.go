@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -44,11 +45,11 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		return nil
 	}
 	if err != nil {
-		r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()))
+		r.ungraded(c, &t, EventReviewFinished, "it could not be reviewed: "+prompt.OneLine(err.Error()), err)
 		return nil
 	}
 	r.outages.succeeded()
-	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != outcomePartial) {
+	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != string(OutcomePartial)) {
 		r.reject(c, id, n, qa)
 		return nil
 	}
@@ -66,42 +67,66 @@ func (r *run) pass(c *orchestrator.Context, id string, qa blackboard.QA) {
 
 func (r *run) toMerge(id string) {
 	r.job(id).passed = true
-	r.merges = append(r.merges, id)
+	if r.Rules.Permit == nil {
+		r.merges = append(r.merges, id)
+	} else {
+		r.permits = append(r.permits, id)
+	}
 }
 
 // ungraded is what follows when work could not be reviewed or merged, for no fault of its own:
-// it costs no retry, and a person is asked. on is the event that tells it.
-func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on, why string) {
-	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: outcomeFail, Feedback: why}
-	r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
+// it costs no retry, and a person is asked. on is the event that tells it. An error that is
+// no rule's is an outage.
+func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on, why string, err error) {
+	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
+	if isRule(err) {
+		r.refused(c, t.ID, err)
+	} else {
+		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
+	}
 	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventUngraded, QA: &qa})
-	r.outage(c, t.ID, why)
-	r.afterFailure(c, t.ID, qa)
+	if !isRule(err) {
+		r.outage(c, t.ID, why)
+	}
+	r.escalateTask(c, t.ID, why)
 }
 
-// judgement asks the strategist, once more if no review comes that can be used.
+// judgement reviews what was delivered.
 func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard.QA, error) {
 	in, err := r.reviewInput(c, t)
 	if err != nil {
 		return blackboard.QA{}, err
 	}
-	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
-	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
-	answer, err := team.Graded(func() (Review, error) {
-		return ask(r, c, q, func(v Review) error {
-			_, _, err := judge(t.Criteria, v)
-			return errors.Join(err, in.Checks.fits(v))
-		})
-	})
+	answer, err := r.reviewOf(c, t, in)
 	if err != nil {
 		return blackboard.QA{}, err
 	}
-	qa, problems, err := judge(t.Criteria, answer)
+	qa, problems, err := judge(r.Rules.Gates.Review, t.Criteria, answer)
 	for _, problem := range problems {
 		r.warn(c, "review", t.ID, "attempt %d: %s", t.Attempt, problem)
 	}
 	return qa, err
+}
+
+// reviewOf is the review of the host's Grader, or of the strategist, who is asked once more
+// if none comes that can be used.
+func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInput) (Review, error) {
+	usable := func(v Review) error {
+		_, _, _, err := tally(t.Criteria, v)
+		return errors.Join(err, in.Checks.fits(v))
+	}
+	if grader := r.Rules.Graders.Work; grader != nil {
+		return team.Graded(func() (Review, error) {
+			return rule("Graders.Work", func() (Review, error) {
+				v, err := grader.Grade(c, in)
+				return v, cmp.Or(err, usable(v))
+			}, nil)
+		})
+	}
+	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
+	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
+	return team.Graded(func() (Review, error) { return ask(r, c, q, usable) })
 }
 
 // fits says why a review cannot pass work whose command has failed: each test that failed
@@ -169,20 +194,30 @@ func untouched(t *blackboard.Task) bool {
 
 // reject fails what was reviewed.
 func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA) {
-	if qa.Outcome == outcomePartial {
-		qa.Outcome = outcomeFail
+	if qa.Outcome == string(OutcomePartial) {
+		qa.Outcome = string(OutcomeFail)
 	}
 	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
 	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventFail, QA: &qa})
 	r.failures.failed(id)
-	if limit := r.Policy.Retry.Stagnation; limit > 0 && r.failures.reached(limit) && r.board.Board().Strategy == blackboard.Progressing {
+	if r.board.Board().Strategy == blackboard.Progressing && r.stagnates(c) {
 		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Do: blackboard.Steer{Event: blackboard.Stagnate}})
 		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
 	}
 	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
 	}
-	r.afterFailure(c, id, qa)
+	r.afterReview(c, id, qa)
+}
+
+// stagnates asks the gate whether the tasks are planned anew.
+func (r *run) stagnates(c *orchestrator.Context) bool {
+	s := Setbacks{Row: r.failures.row, Worst: r.failures.worst, Limit: r.Policy.Retry.Stagnation, Replans: r.state.Replans}
+	yes, err := decide("Stagnation", r.Rules.Gates.Stagnation, s, nil)
+	if err != nil {
+		r.refused(c, "Gates.Stagnation", err)
+	}
+	return yes && err == nil
 }
 
 // checked says whether a command is run on what a task delivers.

@@ -517,13 +517,13 @@ func TestDecomposition(t *testing.T) {
 	})
 	t.Run("BC53 a hook changes the plan", func(t *testing.T) {
 		s := plans(good)
-		s.cfg.Hooks.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) { return tasks[:1], nil }
+		s.cfg.Rules.Plan = func(tasks []blackboard.Definition) ([]blackboard.Definition, error) { return tasks[:1], nil }
 		p := s.play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.out.Board.Tasks, 1)
-		s.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
+		s.cfg.Rules.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) { return nil, errors.New("too dear") }
 		p = s.play(t)
-		require.ErrorIs(t, p.err, director.ErrHook)
+		require.ErrorIs(t, p.err, director.ErrRule)
 		require.ErrorContains(t, p.err, "too dear")
 	})
 	t.Run("BC4 a placeholder has the highest priority of what is built, and no ID that is taken", func(t *testing.T) {
@@ -752,7 +752,7 @@ func TestGivenTasks(t *testing.T) {
 		s := one(roles{"qa": failing("db_build", 1)}).under(once)
 		s = s.play(t).from(s)
 		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
-		s.cfg.Hooks.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) {
+		s.cfg.Rules.Plan = func([]blackboard.Definition) ([]blackboard.Definition, error) {
 			return nil, errors.New("there is no plan")
 		}
 		require.NoError(t, s.play(t).err)

@@ -2,6 +2,7 @@ package director
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/routing"
 )
 
 // work works on the tasks: it starts a branch for whatever is due, and looks again when a
@@ -66,6 +68,23 @@ func (r *run) start(key string, do func(c *orchestrator.Context) error) {
 // stop has the loop cancel branches: a branch cannot do it.
 func (r *run) stop(keys ...string) { r.stops = append(r.stops, keys...) }
 
+// stopAll is stop for the branches whose keys begin with one of prefixes.
+func (r *run) stopAll(prefixes ...string) {
+	for _, key := range slices.Sorted(maps.Keys(r.running)) {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) }) {
+			r.stop(key)
+		}
+	}
+}
+
+// The beginnings of keys of branches that wait, and do no work.
+const (
+	askKeys    = "ask/"
+	permitKeys = "permit/"
+	replanKeys = "replan/"
+	wakeKeys   = "wake/"
+)
+
 // advance begins all that is due, and cancels what is not wanted any more.
 func (r *run) advance(c *orchestrator.Context) error {
 	if err := c.Err(); err != nil {
@@ -78,10 +97,12 @@ func (r *run) advance(c *orchestrator.Context) error {
 	if err := r.carryOutHeld(c); err != nil {
 		return err
 	}
-	if !r.paused {
-		r.dispatch(c)
+	if err := r.dispatch(c); err != nil {
+		return err
 	}
+	r.beginWakes(c)
 	r.beginReviews()
+	r.beginPermits()
 	r.beginMerge()
 	r.beginSuggestions()
 	r.beginQuestions()
@@ -93,15 +114,18 @@ func (r *run) advance(c *orchestrator.Context) error {
 }
 
 // dispatch gives ready tasks to workers, as many as the limits allow.
-func (r *run) dispatch(c *orchestrator.Context) {
+func (r *run) dispatch(c *orchestrator.Context) error {
+	if r.paused || r.plea != nil || c.Now().Before(r.outages.calm) {
+		return nil
+	}
 	for r.over == nil {
-		id, ok := r.board.Next(r.workerLimits())
-		if !ok {
-			return
+		id, ok, err := r.next(c)
+		if !ok || err != nil {
+			return err
 		}
 		share, ok := r.share(c, id)
 		if !ok {
-			return
+			return nil
 		}
 		t, _ := r.board.Task(id)
 		n := t.Attempt
@@ -118,6 +142,67 @@ func (r *run) dispatch(c *orchestrator.Context) {
 			return r.underShare(c, key, id, func(c *orchestrator.Context) error { return r.attempt(c, id) })
 		})
 	}
+	return nil
+}
+
+// next is the READY task that is dispatched now. The order of a routing.Preference is that in
+// which the board keeps its tasks.
+func (r *run) next(c *orchestrator.Context) (id string, ok bool, err error) {
+	if _, usual := r.Rules.Scheduler.(routing.Preference); usual && !c.Now().Before(r.lastWake) {
+		id, ok = r.board.Next(r.workerLimits())
+		return id, ok, nil
+	}
+	return r.scheduled(c)
+}
+
+// scheduled is the first task in the Scheduler's order that the limits allow to begin.
+func (r *run) scheduled(c *orchestrator.Context) (id string, ok bool, err error) {
+	limits, active := r.workerLimits(), r.board.Nodes(blackboard.Active)
+	ready := slices.DeleteFunc(r.board.Nodes(blackboard.Ready), func(n routing.Node) bool { return r.rests(c, n.ID) })
+	r.held = nil
+	if len(active) >= max(limits.Global, 1) || len(ready) == 0 {
+		return "", false, nil
+	}
+	for i := range ready {
+		p, _ := r.profile(ready[i].Profile)
+		ready[i].Estimate = int64(p.Estimate)
+	}
+	order, err := rule("Scheduler", func() ([]routing.Node, error) {
+		return r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now(), Active: active}), nil
+	}, func(order []routing.Node) string { return notReady(order, ready) })
+	if err != nil {
+		r.refused(c, "Scheduler", err)
+		return "", false, err
+	}
+	busy := map[string]int{}
+	for _, n := range active {
+		busy[n.Profile]++
+	}
+	for _, n := range order {
+		t, _ := r.board.Task(n.ID)
+		if limit, limited := limits.Profiles[t.Profile]; !limited || busy[t.Profile] < limit {
+			return n.ID, true, nil
+		}
+	}
+	if len(order) == 0 {
+		r.held = ready
+	}
+	return "", false, nil
+}
+
+// notReady says which node of an order is not ready or there twice; "": none is.
+func notReady(order, ready []routing.Node) string {
+	open := map[string]bool{}
+	for _, n := range ready {
+		open[n.ID] = true
+	}
+	for _, n := range order {
+		if !open[n.ID] {
+			return fmt.Sprintf("%q is not ready, or is there twice", n.ID)
+		}
+		delete(open, n.ID)
+	}
+	return ""
 }
 
 func attemptKey(what, task string, n int) string { return what + "/" + task + "/" + strconv.Itoa(n) }
@@ -145,17 +230,20 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	if r.paused {
 		return false, team.Fail(ErrWaiting, "the run is paused: %s", r.outages.why)
 	}
-	asked := len(r.waiting()) > 0
+	asked := len(r.waiting()) > 0 || len(r.forPermits()) > 0
+	if len(r.held) > 0 && !asked {
+		return false, team.Fail(ErrStuck, "the Scheduler holds back all that is READY: %s", r.reasons())
+	}
 	if !asked || r.dead() {
 		changed, err := r.replan(c, "nothing can be done: "+r.reasons())
-		if changed || err != nil {
+		if changed || err != nil || r.queue.Len() > 0 {
 			return err == nil, err
 		}
 		if r.over != nil {
 			return false, r.over
 		}
 	}
-	if asked {
+	if asked || len(r.forPermits()) > 0 {
 		return false, team.Fail(ErrWaiting, "people are waited for: %s", r.reasons())
 	}
 	return false, team.Fail(ErrStuck, "nothing can be done: %s", r.reasons())
@@ -188,5 +276,5 @@ func (r *run) reasons() string {
 		}
 		all = append(all, fmt.Sprintf("%s is %s (%s)", id, t.Status, why))
 	}
-	return strings.Join(all, "; ")
+	return strings.Join(append(all, r.forPermits()...), "; ")
 }

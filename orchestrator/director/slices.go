@@ -88,7 +88,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	}
 	l.Total = within(c, l.Total)
 	a.req.Limits = l
-	resp, err := c.Call(a.profile.Agent, a.req)
+	resp, err := c.Call(a.agent, a.req)
 	r.spend(c, blackboard.RoleWorker, a.id, resp.Usage, err)
 	a.calls += int(resp.Usage.ToolCalls)
 	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed

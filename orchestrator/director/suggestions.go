@@ -98,6 +98,9 @@ func (r *run) add(c *orchestrator.Context, d blackboard.Definition) error {
 	if r.liveTasks() >= r.Bounds.Tasks {
 		return fmt.Errorf("there are %d tasks already", r.Bounds.Tasks)
 	}
+	if err := r.route(c, &d); err != nil {
+		return err
+	}
 	return r.change(c, byDirector("", blackboard.AddTasks{Tasks: []blackboard.Definition{d}}))
 }
 

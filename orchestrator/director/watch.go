@@ -24,11 +24,9 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 	late := r.Bounds.TaskTime > 0 && a.total >= r.Bounds.TaskTime
 	still := r.Bounds.Watch.Inactivity > 0 && a.silent >= r.Bounds.Watch.Inactivity
 	if late || still {
-		r.noteVerdict(c, a, r.board.Board().Guardian.Watches[a.id], stalled, nil)
-		if late {
-			return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)}, nil
+		if why, err := r.idle(c, a, late); why != nil || err != nil {
+			return why, err
 		}
-		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
 	}
 	if a.checks != nil { // that of the slice before
 		if done, ok := a.checks.Next(); ok && done.Value != nil {
@@ -41,7 +39,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 		return nil, nil
 	}
 	a.calls, a.since = 0, 0
-	if r.Agents.Guardian == "" {
+	if r.Agents.Guardian == "" && r.Rules.Graders.Conduct == nil {
 		return nil, nil
 	}
 	if r.Bounds.Watch.Async {
@@ -51,6 +49,23 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 		return nil, nil
 	}
 	return r.follow(c, a, r.assess(c, a, r.assessInput(a)))
+}
+
+// idle has the gate decide about a worker that is late or silent. One that is late ends in any
+// case.
+func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) (*attemptFailure, error) { //nolint:revive // flag-parameter: it is said in the text
+	k := r.conduct(a)
+	k.Inactive = true
+	to, err := r.steer(c, a, k, Assessment{})
+	switch {
+	case err != nil:
+		return nil, err
+	case late:
+		return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)}, nil
+	case to.Ends:
+		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
+	}
+	return nil, nil
 }
 
 // dropCheck cancels a check that is under way when an attempt ends.
@@ -88,63 +103,85 @@ func (r *run) assessInput(a *attempt) AssessInput {
 // guardianTime is how long a check may take.
 const guardianTime = 60 * time.Second
 
-// assess asks the guardian.
+// assess asks the host's Grader or the guardian.
 func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) *verdict {
+	v := new(verdict)
+	if grader := r.Rules.Graders.Conduct; grader != nil {
+		v.answer, v.err = team.Graded(func() (Assessment, error) {
+			return rule("Graders.Conduct", func() (Assessment, error) { return grader.Grade(c, in) }, Assessment.fault)
+		})
+		return v
+	}
 	q := question{
 		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: OpAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
 	}
-	v := new(verdict)
 	v.answer, v.err = ask[Assessment](r, c, q, nil)
 	return v
 }
 
 // follow carries out what a check means for the worker. A check that failed is skipped.
 func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptFailure, error) {
-	if v.err != nil {
-		if team.Ends(v.err) {
-			return nil, v.err
-		}
+	switch {
+	case team.Ends(v.err):
+		return nil, v.err
+	case isRule(v.err):
+		r.refused(c, a.id, v.err)
+		return nil, nil
+	case v.err != nil:
 		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, v.err)
 		return nil, nil
-	}
-	if !r.stillActive(a) {
+	case !r.stillActive(a):
 		return nil, nil
 	}
+	k := r.conduct(a)
+	k.Alignment, k.Trajectory, k.Repeating = v.answer.Alignment, v.answer.Trajectory, v.answer.Repeating
+	if !slices.Contains([]string{improving, stable, worsening}, k.Trajectory) {
+		k.Trajectory = trajectoryOf(append(slices.Clone(k.Earlier), k.Alignment))
+	}
+	to, err := r.steer(c, a, k, v.answer)
+	if err != nil || !to.Ends {
+		return nil, err
+	}
+	return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", to.Ignored, v.answer.Issue)}, nil
+}
+
+// conduct is how a worker did at its last check.
+func (r *run) conduct(a *attempt) Conduct {
 	w := r.board.Board().Guardian.Watches[a.id]
-	alignments := append(slices.Clone(w.Alignments), v.answer.Alignment)
-	k := check{alignment: v.answer.Alignment, trajectory: trajectory(v.answer.Trajectory), repeating: v.answer.Repeating}
-	if !slices.Contains([]trajectory{improving, stable, worsening}, k.trajectory) {
-		k.trajectory = trajectoryOf(alignments)
+	k := Conduct{Earlier: slices.Clone(w.Alignments), Trajectory: trajectoryOf(w.Alignments), Nudged: a.nudged, Ignored: w.NudgesIgnored}
+	if n := len(k.Earlier); n > 0 {
+		k.Alignment = k.Earlier[n-1]
 	}
-	k.nudgesIgnored = countIgnored(w.NudgesIgnored, a.nudged, k)
-	said := k.verdict()
-	w.Alignments, w.NudgesIgnored = alignments, k.nudgesIgnored
-	r.noteVerdict(c, a, w, said, &v.answer.Alignment)
-	a.nudged = false
-	if k.ends() {
-		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", k.nudgesIgnored, v.answer.Issue)}, nil
+	return k
+}
+
+// steer has the gate decide about a worker, and notes and says what it decides.
+func (r *run) steer(c *orchestrator.Context, a *attempt, k Conduct, said Assessment) (Course, error) {
+	to, err := decide("Guardian", r.Rules.Gates.Guardian, k, Course.fault)
+	if err != nil {
+		return to, err
 	}
-	if how := tone(said, k.alignment); how != "" {
-		r.nudge(c, a, how, said, v.answer)
+	e := Event{Task: a.id, Attempt: a.n, On: to.Verdict}
+	w := r.board.Board().Guardian.Watches[a.id]
+	if w.Verdict, w.NudgesIgnored = to.Verdict, to.Ignored; !k.Inactive {
+		w.Alignments, e.Alignment = append(k.Earlier, k.Alignment), &k.Alignment
 	}
-	return nil, nil
+	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w, Reviewed: true}})
+	c.Emit(EventCheckFinished, e)
+	if a.nudged = false; !to.Ends && to.Tone != "" {
+		r.nudge(c, a, to, said)
+	}
+	return to, nil
 }
 
 // nudge says something to the worker, in its place in the conversation.
-func (r *run) nudge(c *orchestrator.Context, a *attempt, how string, said drift, v Assessment) {
-	data := promptData{Tone: how, Verdict: string(said), Issue: v.Issue, Nudge: v.Nudge}
+func (r *run) nudge(c *orchestrator.Context, a *attempt, to Course, v Assessment) {
+	data := promptData{Tone: to.Tone, Verdict: to.Verdict, Issue: v.Issue, Nudge: v.Nudge}
 	messages := r.system(c, a.id, "nudge.tmpl", data, "Go back to your task.")
 	a.nudged = true
 	a.req.History = append(slices.Clone(a.req.History), messages...)
 	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.Remember{Messages: messages}})
-	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: how})
-}
-
-// noteVerdict notes a verdict; alignment is nil where no model was asked.
-func (r *run) noteVerdict(c *orchestrator.Context, a *attempt, w blackboard.Watch, said drift, alignment *float64) {
-	w.Verdict = string(said)
-	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w, Reviewed: true}})
-	c.Emit(EventCheckFinished, Event{Task: a.id, Attempt: a.n, On: string(said), Alignment: alignment})
+	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: to.Tone})
 }
 
 // measure notes what a slice has done, for the figures that the guardian sees.

@@ -1,0 +1,199 @@
+package director
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator"
+)
+
+// The values of orchestrator.Working.Role.
+const (
+	roleTask   = "task"
+	roleMerge  = "merge"
+	roleOutage = "outage"
+)
+
+// failureRoute is what follows a failed attempt.
+type failureRoute string
+
+const (
+	phoenix  failureRoute = "phoenix" // another attempt, with a wiped memory
+	askHuman failureRoute = "human"
+	giveUp   failureRoute = "abandon"
+)
+
+// next is what follows a failed attempt, and how the next one begins.
+type next struct {
+	route failureRoute
+	orchestrator.Again
+}
+
+// at is the time before which the next attempt does not begin. Zero: it may begin at once.
+func (n next) at(now time.Time) time.Time {
+	if n.After <= 0 {
+		return time.Time{}
+	}
+	return now.Add(n.After)
+}
+
+// after asks the Retrier what follows the n-th failure of a role at a task. A Retrier that
+// fails leaves the task to a person.
+func (r *run) after(c *orchestrator.Context, t *blackboard.Task, role string, n int, last orchestrator.Try) next {
+	n = max(n, 1)
+	of := orchestrator.Working{Role: role, ID: t.ID, Group: t.Profile, Max: r.Policy.Retry.Attempts}
+	if role == roleMerge {
+		of.Max = r.Policy.Retry.Conflicts + 1
+	}
+	profile, _ := r.profile(t.Profile)
+	last.Agent = agentOf(t, profile)
+	again, err := r.again(of, r.job(t.ID).note(role, n, last))
+	switch {
+	case err != nil:
+		r.refused(c, t.ID, err)
+		return next{route: askHuman}
+	case again.Retry && n < orchestrator.MaxTries:
+		return next{route: phoenix, Again: again}
+	case r.Policy.GiveUp:
+		return next{route: giveUp}
+	}
+	return next{route: askHuman}
+}
+
+// again asks the Retrier.
+func (r *run) again(of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
+	return rule("Retrier", func() (orchestrator.Again, error) { return r.Rules.Retrier.Next(of, tries), nil }, func(a orchestrator.Again) string {
+		if a.Retry && a.Agent != "" && !slices.Contains(r.agents(), a.Agent) {
+			return fmt.Sprintf("Again.Agent is %q, want one that the team declares: %q", a.Agent, r.agents())
+		}
+		return ""
+	})
+}
+
+// note keeps the n-th try of a role, and returns all of them. Those of an earlier run are
+// empty.
+func (j *job) note(role string, n int, last orchestrator.Try) []orchestrator.Try {
+	if j.tries == nil {
+		j.tries = map[string][]orchestrator.Try{}
+	}
+	tries := j.tries[role]
+	tries = tries[max(0, len(tries)-n+1):] // a person may have begun to count anew
+	tries = append(make([]orchestrator.Try, n-1-len(tries), n), tries...)
+	j.tries[role] = append(tries, last)
+	return slices.Clone(j.tries[role])
+}
+
+// agentOf is the worker of a task's next attempt.
+func agentOf(t *blackboard.Task, p Profile) string {
+	if t.Agent != "" {
+		return t.Agent
+	}
+	return p.Agent
+}
+
+// wakeAt has the loop look again at a time at which an attempt may begin. No worker's place
+// is taken until then.
+func (r *run) wakeAt(until time.Time) {
+	if until.IsZero() {
+		return
+	}
+	r.wakes = append(r.wakes, until)
+	if until.After(r.lastWake) {
+		r.lastWake = until
+	}
+}
+
+// beginWakes begins the waits, each in a branch, and ends them if nothing waits any more.
+func (r *run) beginWakes(c *orchestrator.Context) {
+	for _, until := range r.wakes {
+		r.start(wakeKeys+until.String(), func(c *orchestrator.Context) error {
+			d := until.Sub(c.Now())
+			if left := c.Left().Wall; left > 0 {
+				d = min(d, left)
+			}
+			return c.Sleep(d)
+		})
+	}
+	r.wakes = nil
+	waits := func(t blackboard.Task) bool {
+		return !t.Final() && (c.Now().Before(t.NotBefore) || c.Now().Before(r.outages.calm))
+	}
+	if c.Now().Before(r.lastWake) && !slices.ContainsFunc(r.board.Board().Tasks, waits) {
+		r.stopAll(wakeKeys)
+	}
+}
+
+// rests reports whether a task waits for the time of its next attempt.
+func (r *run) rests(c *orchestrator.Context, id string) bool {
+	t, _ := r.board.Task(id)
+	return c.Now().Before(t.NotBefore)
+}
+
+// outages are failures of agents in a row at different tasks.
+type outages struct {
+	tasks []string // that failed since something last worked
+	tries []orchestrator.Try
+	lost  []string  // those of tasks that it has cost a retry
+	why   string    // the last failure
+	calm  time.Time // no attempt begins before; zero: at any time
+}
+
+func (o *outages) succeeded() { o.tasks, o.tries, o.lost = nil, nil, nil }
+
+// outage notes that an agent has failed at a task, and reports whether so many have that the
+// run is paused. Then it has cost no task a retry.
+func (r *run) outage(c *orchestrator.Context, task, why string) bool {
+	o := &r.outages
+	if o.why = why; slices.Contains(o.tasks, task) {
+		return r.paused
+	}
+	o.tasks, o.tries = append(o.tasks, task), append(o.tries, orchestrator.Try{Feedback: why})
+	if r.Policy.Retry.Outages == 0 {
+		return false
+	}
+	of := orchestrator.Working{Role: roleOutage, ID: "run", Max: r.Policy.Retry.Outages}
+	again, broken := r.again(of, slices.Clone(o.tries))
+	if broken != nil {
+		r.refused(c, roleOutage, broken)
+	}
+	if again.Retry {
+		o.calm = next{Again: again}.at(c.Now())
+		r.wakeAt(o.calm)
+		return false
+	}
+	if !r.paused {
+		r.paused = true
+		r.warn(c, "outage", "", "the run is paused: agents failed at %s: %s", strings.Join(o.tasks, ", "), why)
+	}
+	for _, id := range o.lost {
+		if t, _ := r.board.Task(id); !t.Final() && t.RetryCount > 0 {
+			r.direct(c, id, blackboard.Forgive{})
+		}
+	}
+	o.lost = nil
+	return true
+}
+
+// stagnation counts failed reviews since the tasks were last planned anew. The zero
+// value has seen none.
+type stagnation struct {
+	row   int            // failures in a row, of any tasks
+	tasks map[string]int // failures by task
+	worst int            // the most that one task has
+}
+
+func (s *stagnation) failed(task string) {
+	if s.tasks == nil {
+		s.tasks = map[string]int{}
+	}
+	s.row++
+	s.tasks[task]++
+	s.worst = max(s.worst, s.tasks[task])
+}
+
+func (s *stagnation) passed() { s.row = 0 }
+
+func (s *stagnation) replanned() { *s = stagnation{} }
