@@ -55,8 +55,8 @@ func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in)
 const (
 	ErrInput         = agent.Code("director/invalid-input")
 	ErrDecomposition = agent.Code("director/decomposition") // the director did not plan tasks that can be done
-	ErrWorktree      = agent.Code("director/worktree")     // there is no repository to work in
-	ErrNothingDone   = agent.Code("director/nothing-done") // every task was abandoned
+	ErrWorktree      = agent.Code("director/worktree")      // there is no repository to work in
+	ErrNothingDone   = agent.Code("director/nothing-done")  // every task was abandoned
 	ErrWaiting       = agent.Code("director/waiting-human")
 	ErrStuck         = agent.Code("director/stuck")
 )
