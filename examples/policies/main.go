@@ -1,7 +1,9 @@
 // Policies replaces the rules of two teams by its own.
 //
 // In the first, a hierarchy, vectors route, a gate wants more of work that was refused once,
-// another model makes the third try, and a person permits the last phase.
+// another model makes the third try, and a person permits the last phase. In the second, a
+// director, a scheduler begins with the cheapest task, and the merge of one task waits for a
+// person while others merge.
 package main
 
 import (
@@ -19,7 +21,11 @@ import (
 func main() {
 	no := flag.Bool("no", false, "refuse what people are asked")
 	flag.Parse()
-	if err := poem(context.Background(), !*no); err != nil {
+	ctx := context.Background()
+	if err := poem(ctx, !*no); err != nil {
+		log.Fatal(err)
+	}
+	if err := write(ctx); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
 )
@@ -46,4 +47,27 @@ func TestPoemRules(t *testing.T) {
 			flowtest.Rules(t, poems, hierarchy.New, c)
 		})
 	}
+}
+
+func Example_write() {
+	if err := write(context.Background()); err != nil {
+		fmt.Println(err)
+	}
+	// Unordered output:
+	// director.task.dispatched c
+	// director.task.dispatched b
+	// director.task.dispatched a
+	// asked: permit/task/b/pass
+	// director.commit.merged c
+	// director.commit.merged a
+	// answer: true
+	// director.commit.merged b
+	// completed 3 files
+}
+
+func TestTextRules(t *testing.T) {
+	c := flowtest.New(orchestrator.Flow[director.Input, director.Outcome]{}, threeTexts(), func(testing.TB) agent.Roster { return writers })
+	c.Answers = map[string]any{"permit/task/b/pass": true}
+	c.Quick = true
+	flowtest.Rules(t, texts, director.New, c)
 }
