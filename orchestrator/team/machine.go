@@ -17,7 +17,7 @@ type Machine[P, M ~string] struct {
 	Changed func(c *orchestrator.Context, from, to P)
 
 	run   *Run
-	moves *fsm.Table[P, M, string]
+	moves fsm.Moves[P, M, string]
 	shown *P
 	*trail
 }
@@ -26,13 +26,13 @@ type Machine[P, M ~string] struct {
 // the Outcome or of the State, which nothing else may change. path names the machine in
 // records and for a Permit, such as "dept/design"; "" is the machine of the run itself,
 // whose moves are in the records that the Run emits.
-func NewMachine[P, M ~string](r *Run, path string, moves *fsm.Table[P, M, string], shown *P) *Machine[P, M] {
-	*shown = moves.Start(nil).Current()
+func NewMachine[P, M ~string](r *Run, path string, moves fsm.Moves[P, M, string], shown *P) *Machine[P, M] {
+	*shown = moves.Initial()
 	return MachineAt(r, path, moves, shown)
 }
 
 // MachineAt is [NewMachine] for a machine that stays in the state that *shown has.
-func MachineAt[P, M ~string](r *Run, path string, moves *fsm.Table[P, M, string], shown *P) *Machine[P, M] {
+func MachineAt[P, M ~string](r *Run, path string, moves fsm.Moves[P, M, string], shown *P) *Machine[P, M] {
 	m := &Machine[P, M]{run: r, moves: moves, shown: shown, trail: r.trail}
 	if path != "" {
 		m.trail = &trail{path: path}

@@ -1,7 +1,6 @@
 package team_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"testing"
@@ -12,29 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
 )
-
-func TestRetryable(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{errors.New("busy"), true},
-		{agent.Code("x/other"), true},
-		{agent.Code("permanent"), false},
-		{agent.Code("invalid"), false},
-		{agent.ErrRefused, false},
-		{orchestrator.ErrNoAgent, false},
-		{orchestrator.ErrBudget, false},
-		{orchestrator.ErrFlow, false},
-	} {
-		assert.Equal(t, tt.want, team.Retryable(tt.err), "%v", tt.err)
-		assert.Equal(t, tt.want, team.Retryable(fmt.Errorf("step 2: %w", tt.err)), "%v, wrapped", tt.err)
-	}
-}
 
 func TestGradedStopsWithTheRun(t *testing.T) {
 	asked := 0
@@ -53,55 +31,6 @@ func TestWithinIfSet(t *testing.T) {
 	require.NoError(t, f.Err())
 	f.WithinIfSet("Cut", new(-0.5), 0, 1)
 	require.EqualError(t, f.Err(), "Cut is -0.5, want 0 to 1")
-}
-
-// tried runs Try in a flow, with two failures and then a success, and returns the waits.
-func tried(t *testing.T, a team.Attempts) (waits []time.Duration, tries int) {
-	t.Helper()
-	a.Waits = func(_ int, wait time.Duration, failed error) {
-		require.EqualError(t, failed, "busy")
-		waits = append(waits, wait)
-	}
-	flow := orchestrator.Flow[int, int]{Name: "try", Do: func(c *orchestrator.Context, _ int) (int, error) {
-		_, n, err := team.Try(c, a, func(try int) (int, error) {
-			if try < 3 {
-				return 0, errors.New("busy")
-			}
-			return try, nil
-		})
-		tries = n
-		return n, err
-	}}
-	_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
-	if tries == 3 {
-		require.NoError(t, err)
-	}
-	return waits, tries
-}
-
-func TestTryWaitsNoLongerThanIsLeft(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		left func() time.Duration
-		want []time.Duration
-	}{
-		{"nobody asks", nil, []time.Duration{2 * time.Second, 6 * time.Second}},
-		{"no limit", func() time.Duration { return 0 }, []time.Duration{2 * time.Second, 6 * time.Second}},
-		{"little is left", func() time.Duration { return 3 * time.Second }, []time.Duration{2 * time.Second, 3 * time.Second}},
-		{"nothing is left", func() time.Duration { return -time.Second }, []time.Duration{0, 0}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			waits, tries := tried(t, team.Attempts{Most: 3, Base: 2 * time.Second, Factor: 3, Left: tt.left})
-			assert.Equal(t, tt.want, waits)
-			assert.Equal(t, 3, tries)
-		})
-	}
-}
-
-func TestTryAsksTheTeam(t *testing.T) {
-	waits, tries := tried(t, team.Attempts{Most: 3, Retryable: func(error) bool { return false }})
-	assert.Empty(t, waits)
-	assert.Equal(t, 1, tries, "the team says that the error is final")
 }
 
 // Best agrees with a search that sorts nothing and remembers all.

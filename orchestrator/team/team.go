@@ -6,60 +6,11 @@ import (
 	"math"
 	"reflect"
 	"runtime/debug"
-	"time"
 
-	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/routing"
 )
-
-// Tracker is one state machine of a run. Only branches of that run may use it: of them, one
-// executes at a time.
-type Tracker[S ~string] struct {
-	what  string
-	table *fsm.Table[S, string, string]
-	shown *S // its state, a field of what Run.State shows
-	moves []string
-}
-
-// Track returns a machine in the initial state of its table. what names the machine when
-// it panics. The state is kept in *shown, which nothing else may change.
-func Track[S ~string](what string, table *fsm.Table[S, string, string], shown *S) *Tracker[S] {
-	*shown = table.Start(nil).Current()
-	return &Tracker[S]{what: what, table: table, shown: shown}
-}
-
-// Fire moves the machine and returns the new state. It panics like [Move].
-func (t *Tracker[S]) Fire(event string) S {
-	from := *t.shown
-	Move(t.what, t.table, t.shown, event)
-	t.moves = append(t.moves, fmt.Sprintf("%s -%s-> %s", from, event, *t.shown))
-	return *t.shown
-}
-
-// Phase returns the state of the machine.
-func (t *Tracker[S]) Phase() S { return *t.shown }
-
-// Move moves a state that has no Tracker, such as one of many in a list. An event that the
-// table refuses is a mistake in the team's code: Move panics with an error that begins
-// with what, and the engine leaves the run stuck.
-func Move[S ~string](what string, table *fsm.Table[S, string, string], state *S, event string) {
-	to, err := table.Check(*state, event, "")
-	if err != nil {
-		panic(fmt.Errorf("%s: %w", what, err))
-	}
-	*state = to
-}
-
-// Moves returns the transitions since the last call, each as "state -event-> state". The
-// slice is the caller's.
-func (t *Tracker[S]) Moves() []string {
-	moves := t.moves
-	t.moves = nil
-	return moves
-}
 
 // Faults collects the faults of a Config. The zero value is ready to use and has none.
 type Faults struct{ errs []error }
@@ -179,75 +130,6 @@ func Graded[T any](ask func() (T, error)) (grade T, err error) {
 		}
 	}
 	return grade, err
-}
-
-// Attempts says how often Try tries, and how long it waits in between.
-type Attempts struct {
-	Most    int           // limit of tries; less than 1 counts as 1
-	Base    time.Duration // wait before the second try; 0: none
-	Factor  float64       // ratio of each further wait to the one before; less than 1 counts as 1
-	Longest time.Duration // limit of a wait; 0: none
-
-	// Left returns the time that is left, which no wait exceeds. 0 means that there is no
-	// limit, a negative time that Try does not wait. A nil Left sets no limit.
-	Left func() time.Duration
-
-	// Retryable reports whether another try is worth it. Nil means the function Retryable.
-	Retryable func(err error) bool
-
-	// Waits is told of each wait before it begins: the number of the next try, from 2 on,
-	// and the error of the last one. Nil tells nobody.
-	Waits func(try int, wait time.Duration, failed error)
-}
-
-// Try calls do with the number of the try, from 1 on. It returns the value and the error of
-// the last try, and the number of tries.
-//
-// Try ends with the first success, an error that Ends the run or is not Retryable, or the
-// last of a.Most tries. A wait is at least as long as the error asks for (RetryAfter), up
-// to a.Longest. If the run ends during a wait, Try returns that error.
-func Try[T any](c *orchestrator.Context, a Attempts, do func(try int) (T, error)) (v T, tries int, err error) {
-	worth := a.Retryable
-	if worth == nil {
-		worth = Retryable
-	}
-	for try := 1; ; try++ {
-		if v, err = do(try); err == nil || Ends(err) || try >= a.Most || !worth(err) {
-			return v, try, err
-		}
-		wait := routing.Backoff(try+1, a.Base, a.Factor, a.Longest)
-		if e, ok := errors.AsType[*agent.Error](err); ok && e.RetryAfter > wait {
-			wait = e.RetryAfter
-			if a.Longest > 0 {
-				wait = min(wait, a.Longest)
-			}
-		}
-		if a.Left != nil {
-			if left := a.Left(); left != 0 {
-				wait = min(wait, max(left, 0))
-			}
-		}
-		if a.Waits != nil {
-			a.Waits(try+1, wait, err)
-		}
-		if cut := c.Sleep(wait); cut != nil {
-			return v, try, cut
-		}
-	}
-}
-
-// Retryable reports whether another try may succeed after err. It may not if the agent says
-// that the error is permanent or the request wrong, or if the agent refused. Nor may it if
-// there is no such agent, its own budget is used up, or the flow broke a rule.
-func Retryable(err error) bool {
-	for _, final := range []error{
-		agent.Code("permanent"), agent.Code("invalid"), agent.ErrRefused, orchestrator.ErrNoAgent, orchestrator.ErrBudget, orchestrator.ErrFlow,
-	} {
-		if errors.Is(err, final) {
-			return false
-		}
-	}
-	return true
 }
 
 // Tie says which of several equal scores is the best.

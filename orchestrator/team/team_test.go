@@ -16,7 +16,6 @@ import (
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -34,25 +33,6 @@ var lights = fsm.MustNew(fsm.Definition[phase, string, string]{
 		{On: "break", To: "off"},
 	},
 })
-
-func TestTracker(t *testing.T) {
-	var shown phase
-	m := team.Track("light", lights, &shown)
-	assert.Equal(t, phase("red"), shown)
-	assert.Equal(t, phase("green"), m.Fire("go"))
-	m.Fire("stop")
-	assert.Equal(t, phase("red"), shown)
-	assert.Equal(t, []string{"red -go-> green", "green -stop-> red"}, m.Moves())
-	assert.Empty(t, m.Moves(), "each move is told once")
-	m.Fire("break")
-	assert.Equal(t, phase("off"), m.Phase())
-	assert.PanicsWithError(t, `light: event "go" from "off" is not allowed; allowed: none (terminal)`, func() { m.Fire("go") })
-	assert.Equal(t, []string{"red -break-> off"}, m.Moves(), "what is refused is no move")
-	list := []phase{"red", "green"}
-	team.Move("light", lights, &list[1], "stop")
-	assert.Equal(t, []phase{"red", "red"}, list)
-	assert.PanicsWithError(t, `light: event "stop" from "red" is not allowed; allowed: go->green, break->off`, func() { team.Move("light", lights, &list[0], "stop") })
-}
 
 func TestFaults(t *testing.T) {
 	var f team.Faults
@@ -140,53 +120,6 @@ func TestGraded(t *testing.T) {
 		})
 		assert.Equal(t, tt.asked, asked, tt.name)
 		assert.Equal(t, tt.ok, err == nil && grade == 80, tt.name)
-	}
-}
-
-func TestTry(t *testing.T) {
-	type told struct {
-		Try  int
-		Wait time.Duration
-	}
-	tests := []struct {
-		name  string
-		errs  []error
-		most  int
-		tries int
-		waits []told
-	}{
-		{"at once", []error{nil}, 3, 1, nil},
-		{"twice", []error{errors.New("busy"), nil}, 3, 2, []told{{2, 2 * time.Second}}},
-		{"never", []error{errors.New("1"), errors.New("2"), errors.New("3")}, 3, 3, []told{{2, 2 * time.Second}, {3, 4 * time.Second}}},
-		{"no tries is one", []error{errors.New("1")}, 0, 1, nil},
-		{"permanent", []error{agent.Code("permanent")}, 3, 1, nil},
-		{"refused", []error{agent.ErrRefused}, 3, 1, nil},
-		{"an agent's own budget", []error{orchestrator.ErrBudget}, 3, 1, nil},
-		{"the vendor's wait", []error{&agent.Error{Message: "slow down", RetryAfter: 3 * time.Second}, nil}, 3, 2, []told{{2, 3 * time.Second}}},
-		{"the vendor's wait is bounded", []error{&agent.Error{Message: "slow down", RetryAfter: time.Hour}, nil}, 3, 2, []told{{2, 5 * time.Second}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			flow := orchestrator.Flow[int, int]{Name: "try", Do: func(c *orchestrator.Context, _ int) (int, error) {
-				var waits []told
-				start := c.Now()
-				_, tries, err := team.Try(c, team.Attempts{
-					Most: tt.most, Base: 2 * time.Second, Factor: 2, Longest: 5 * time.Second,
-					Waits: func(try int, wait time.Duration, _ error) { waits = append(waits, told{try, wait}) },
-				}, func(try int) (int, error) { return try, tt.errs[try-1] })
-				assert.Equal(t, tt.waits, waits)
-				assert.Equal(t, tt.tries, tries)
-				assert.ErrorIs(t, err, tt.errs[tries-1])
-				slept := time.Duration(0)
-				for _, w := range waits {
-					slept += w.Wait
-				}
-				assert.Equal(t, slept, c.Now().Sub(start))
-				return 0, nil
-			}}
-			_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
-			require.NoError(t, err)
-		})
 	}
 }
 

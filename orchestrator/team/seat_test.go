@@ -1,0 +1,204 @@
+package team_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+	"github.com/convene-go/convene/providers"
+)
+
+type steps struct {
+	Steps []string `json:"steps"`
+}
+
+// asked is what came of a seat in a run of its own.
+type asked[A any] struct {
+	reply  team.Reply[A]
+	err    error
+	out    orchestrator.Outcome
+	events []string // verbs of the seat's events
+	data   []string // and their data
+}
+
+// ask asks a seat once. The planner gives the answers in turn, each as a call of its own.
+func ask[A any](t *testing.T, seat team.Seat[A], limits team.Limits, answers ...any) (got asked[A], requests []agent.Request) {
+	t.Helper()
+	texts, err := prompt.New(prompt.Source{
+		Own:     fstest.MapFS{"plan.tmpl": {Data: []byte("Plan {{.}}.")}},
+		Samples: map[string][]any{"plan.tmpl": {"x"}},
+	})
+	require.NoError(t, err)
+	flow := orchestrator.Flow[int, int]{Name: "seat", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		got = asked[A]{}
+		r, c := team.Begin(c, team.Start{Team: "party", Outcome: &got.out, Limits: limits, Prompts: texts})
+		got.reply, got.err = seat.Call(c, r, "a party")
+		return 0, nil
+	}}
+	var script *flowtest.Script
+	_, records, err := flowtest.New(flow, 0, func(t testing.TB) agent.Roster {
+		script = flowtest.NewScript(t, answers...)
+		return agent.Roster{"planner": script}
+	}).Run(t)
+	require.NoError(t, err)
+	for _, rec := range records {
+		if verb, ok := strings.CutPrefix(rec.Kind, "party.agent."); ok {
+			got.events, got.data = append(got.events, verb), append(got.data, string(rec.Data))
+		}
+	}
+	return got, script.Requests()
+}
+
+func planner[A any]() team.Seat[A] {
+	return team.Seat[A]{Who: "lead", Agent: "planner", Prompt: "plan.tmpl", Request: agent.Request{Op: "plan", Task: "party"}}
+}
+
+func TestSeat(t *testing.T) {
+	seat := planner[steps]()
+	got, requests := ask(t, seat, team.Limits{Estimate: 7}, agent.Response{Text: `{"steps":["invite"]}`, Usage: providers.Usage{Calls: 1, Input: 5}})
+	require.NoError(t, got.err)
+	assert.Equal(t, steps{[]string{"invite"}}, got.reply.Value)
+	assert.Equal(t, `{"steps":["invite"]}`, got.reply.Text)
+	assert.EqualValues(t, 5, got.reply.Usage.Input)
+	assert.Equal(t, 1, got.reply.Tries)
+	assert.Equal(t, []string{"started", "finished"}, got.events)
+	assert.JSONEq(t, `{"who":"lead","try":1,"usage":{"calls":1,"input":5}}`, got.data[1])
+	require.Len(t, requests, 1)
+	assert.Equal(t, "Plan a party.", requests[0].Prompt)
+	assert.Equal(t, "plan party", requests[0].Op+" "+requests[0].Task)
+	assert.Contains(t, string(requests[0].Output), `"steps"`, "the schema of the answer's type")
+	assert.EqualValues(t, 7, requests[0].Limits.Estimate, "that of the run")
+
+	seat.Prompt, seat.Request.Prompt, seat.Request.Limits.Estimate = "", "Plan something.", 9
+	_, requests = ask(t, seat, team.Limits{Estimate: 7}, `{"steps":[]}`)
+	assert.Equal(t, "Plan something.", requests[0].Prompt)
+	assert.EqualValues(t, 9, requests[0].Limits.Estimate)
+}
+
+func TestSeatReads(t *testing.T) {
+	got, _ := ask(t, planner[string](), team.Limits{}, " Invite them. ")
+	assert.Equal(t, "Invite them.", got.reply.Value, "a text is the answer")
+	got, _ = ask(t, planner[string](), team.Limits{}, agent.Response{Data: json.RawMessage(`{"a":1}`)})
+	assert.JSONEq(t, `{"a":1}`, got.reply.Value, "or its data")
+
+	own := planner[int]()
+	own.Read = func(resp agent.Response) (int, error) { return len(resp.Text), nil }
+	length, requests := ask(t, own, team.Limits{}, "1234")
+	assert.Equal(t, 4, length.reply.Value)
+	assert.Nil(t, requests[0].Output)
+
+	schema := planner[map[string]int]()
+	schema.Request.Output = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
+	number, requests := ask(t, schema, team.Limits{}, `{"m":1}`, `It is {"n":"3"}.`)
+	require.NoError(t, number.err)
+	assert.Equal(t, map[string]int{"n": 3}, number.reply.Value)
+	assert.Len(t, requests, 2, "what does not fit is sent back")
+	assert.JSONEq(t, string(schema.Request.Output), string(requests[0].Output))
+}
+
+func TestSeatRepairs(t *testing.T) {
+	seat := planner[steps]()
+	seat.Check = func(s steps) error {
+		if len(s.Steps) == 0 {
+			return errors.New("steps is empty")
+		}
+		return nil
+	}
+	got, requests := ask(t, seat, team.Limits{}, `{"steps":[]}`, `{"steps":["invite"]}`)
+	require.NoError(t, got.err)
+	assert.Contains(t, requests[1].Prompt, "steps is empty")
+	assert.Equal(t, []string{"started", "finished"}, got.events, "a repair is part of the try")
+	assert.EqualValues(t, 2, got.reply.Usage.Calls)
+
+	seat.Request.Limits.Repairs = orchestrator.None
+	got, _ = ask(t, seat, team.Limits{}, `{"steps":[]}`)
+	require.ErrorIs(t, got.err, orchestrator.ErrMalformed)
+	assert.Equal(t, `{"steps":[]}`, got.reply.Text, "what was said is there")
+	assert.Empty(t, got.reply.Value.Steps)
+	assert.Equal(t, []string{"started", "failed"}, got.events)
+	assert.Empty(t, got.out.Warnings)
+	seat.On.Warns = true
+	got, _ = ask(t, seat, team.Limits{}, `{"steps":[]}`)
+	require.Len(t, got.out.Warnings, 1)
+	assert.Equal(t, "party/agent-failed lead", got.out.Warnings[0].Code+" "+got.out.Warnings[0].Who)
+}
+
+func TestSeatRetries(t *testing.T) {
+	seat := planner[string]()
+	seat.Retrier, seat.Working = orchestrator.Attempts{Wait: 2 * time.Second}, orchestrator.Working{Role: "lead", Max: 3}
+	boom := &agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Input: 4}}
+	got, requests := ask(t, seat, team.Limits{}, boom, "", "At last")
+	require.NoError(t, got.err)
+	assert.Equal(t, "At last", got.reply.Value)
+	assert.Equal(t, 3, got.reply.Tries)
+	assert.EqualValues(t, 4, got.reply.Usage.Input, "of failed tries, too")
+	assert.Equal(t, []string{"started", "failed", "retried", "started", "failed", "retried", "started", "finished"}, got.events)
+	assert.JSONEq(t, `{"who":"lead","try":2,"wait":"2s","text":"boom"}`, got.data[2])
+	assert.Len(t, requests, 3)
+	got, _ = ask(t, seat, team.Limits{}, boom, "", boom)
+	require.EqualError(t, got.err, "boom", "the last error")
+	got, _ = ask(t, seat, team.Limits{Calls: 1}, boom)
+	require.ErrorIs(t, got.err, orchestrator.ErrBudget)
+	assert.True(t, orchestrator.IsOver(got.err), "the end of the run ends the tries")
+}
+
+func TestSeatHooks(t *testing.T) {
+	type own struct {
+		team.Event
+
+		Step int `json:"step"`
+	}
+	var used []providers.Usage
+	var waits []time.Duration
+	seat := planner[string]()
+	seat.Retrier = orchestrator.Attempts{Max: 2, Wait: time.Hour}
+	seat.On = team.Hooks{
+		Before: func(c *orchestrator.Context, req *agent.Request) (*orchestrator.Context, error) {
+			req.Prompt += " Soon."
+			return c.WithBudget(orchestrator.Budget{Calls: 1}), nil
+		},
+		After: func(_ *orchestrator.Context, spent providers.Usage, err error) error {
+			if used = append(used, spent); err != nil {
+				err = errors.New("in our words")
+			}
+			return err
+		},
+		Wait:  func(wait time.Duration) time.Duration { waits = append(waits, wait); return time.Second },
+		Event: func(e team.Event) team.Telling { return &own{e, 3} },
+	}
+	got, requests := ask(t, seat, team.Limits{}, errors.New("boom"), "Done")
+	require.NoError(t, got.err)
+	assert.Equal(t, "Plan a party. Soon.", requests[1].Prompt, "the hook gets the request as it was")
+	assert.Len(t, used, 2)
+	assert.Equal(t, []time.Duration{time.Hour}, waits)
+	assert.JSONEq(t, `{"who":"lead","try":1,"text":"in our words","usage":{"calls":1},"step":3}`, got.data[1])
+
+	seat.On = team.Hooks{Quiet: true, Before: func(c *orchestrator.Context, _ *agent.Request) (*orchestrator.Context, error) {
+		return c, errors.New("too late")
+	}}
+	seat.Retrier = nil
+	got, requests = ask(t, seat, team.Limits{})
+	require.EqualError(t, got.err, "too late")
+	assert.Empty(t, requests)
+	assert.Empty(t, got.events)
+}
+
+func TestSeatFaults(t *testing.T) {
+	got, _ := ask(t, team.Seat[chan int]{Agent: "planner"}, team.Limits{})
+	require.Error(t, got.err, "a type without a schema")
+	seat := planner[string]()
+	seat.Prompt = "no.tmpl"
+	text, _ := ask(t, seat, team.Limits{})
+	require.ErrorContains(t, text.err, "no.tmpl")
+}
