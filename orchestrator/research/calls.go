@@ -25,7 +25,7 @@ type call struct {
 	step    string
 	input   any
 	output  json.RawMessage // schema of the answer; nil: any text
-	repairs int             // as in agent.Limits
+	repairs int             // number of answers that are sent back, at most
 	grace   time.Duration   // least time of the call, even when the time is up
 	retrier orchestrator.Retrier
 	task    func() *Task // task that shows the progress; nil: none does

@@ -13,12 +13,12 @@ import (
 // New copies it. Its JSON form leaves Prompts out, and unknown fields are faults.
 type Config struct {
 	Name    string      `json:"name,omitzero" default:"research"` // name of the flow; "": "research"
-	Agents  Agents      `json:"agents,omitzero"`
-	Workers []Worker    `json:"workers,omitempty"` // workers that plans can name, in the order in which planners read them; see Catalogue
-	Rules   Rules       `json:"rules,omitzero"`
-	Policy  Policy      `json:"policy,omitzero"`
-	Limits  team.Limits `json:"limits,omitzero"` // Cost 0: 5 USD. Cost is 0.50 to 50 USD, Time 1 minute to 2 hours
-	Bounds  Bounds      `json:"bounds,omitzero"`
+	Agents  Agents      `json:"agents,omitzero"`                  // names of the agents besides workers
+	Workers []Worker    `json:"workers,omitempty"`                // workers that plans can name, in the order in which planners read them; see Catalogue
+	Rules   Rules       `json:"rules,omitzero"`                   // rules of the team; a nil one is that of DefaultRules
+	Policy  Policy      `json:"policy,omitzero"`                  // thresholds and their consequences
+	Limits  team.Limits `json:"limits,omitzero"`                  // Cost 0: 5 USD. Cost is 0.50 to 50 USD, Time 1 minute to 2 hours
+	Bounds  Bounds      `json:"bounds,omitzero"`                  // limits of single steps and calls
 
 	// Prompts replaces templates of the package, by file name ("plan.tmpl"). It is read
 	// at New only. nil: none.

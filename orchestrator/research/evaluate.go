@@ -38,7 +38,7 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	it.grade, err = r.grade(c, work)
 	r.overhead.Cost += c.Spent().Cost - spent
 	r.overhead.Wall += c.Elapsed() - began
-	if r.breaks(c, err) || broken(err) {
+	if r.breaks(c, err) || r.broken(err) {
 		return err
 	}
 	if err == nil && it.grade.Marks == nil {

@@ -37,17 +37,17 @@ const (
 type Event struct {
 	team.Event
 
-	From      Phase           `json:"from,omitempty"`
-	Phase     Phase           `json:"phase,omitempty"`
-	Action    *Action         `json:"action,omitempty"`
-	Plan      *Plan           `json:"plan,omitempty"`
-	Report    *Report         `json:"report,omitempty"`
+	From      Phase           `json:"from,omitempty"`      // phase before; "": there is none
+	Phase     Phase           `json:"phase,omitempty"`     // phase now; "": it has not changed
+	Action    *Action         `json:"action,omitempty"`    // nil: the record is about no action
+	Plan      *Plan           `json:"plan,omitempty"`      // nil: the record is about no plan
+	Report    *Report         `json:"report,omitempty"`    // changes that the Optimiser made; nil: none
 	Iteration int             `json:"iteration,omitempty"` // number of the iteration, from 1
 	Step      string          `json:"step,omitempty"`      // ID of the step
 	Percent   *int            `json:"percent,omitempty"`   // finished part of the iteration's plan, 0 to 100
 	Score     *float64        `json:"score,omitempty"`     // 0 to 1
 	Threshold *float64        `json:"threshold,omitempty"` // 0 to 1
-	Decision  grading.Verdict `json:"decision,omitempty"`
+	Decision  grading.Verdict `json:"decision,omitempty"`  // verdict on the iteration; "": none
 }
 
 // UnmarshalJSON reads the data of a record.

@@ -38,10 +38,10 @@ type part struct {
 	step   string
 	task   int            // its index in State.Tasks
 	before []*part        // earlier parts of a sequential step
-	made   *WorkerOutput  // by it, or by its fallback; nil: nothing
-	filled bool           // by an existing result of its fallback
+	made   *WorkerOutput  // result of the worker or of its fallback; nil: none
+	filled bool           // an existing result of the fallback is used
 	short  bool           // it was skipped for lack of money or time
-	drafts []WorkerOutput // that the worker has read
+	drafts []WorkerOutput // drafts that the worker has read
 }
 
 // step runs all workers of a step.
@@ -122,13 +122,13 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 		return r.skip(c, p, "time", timeUp)
 	}
 	k, err := r.try(c, p, p.Worker, p.task)
-	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !broken(err) && other.ID != "" {
-		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || broken(ferr) {
+	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !r.broken(err) && other.ID != "" {
+		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || r.broken(ferr) {
 			return ferr
 		}
 	}
 	switch {
-	case err == nil, r.breaks(c, err), broken(err):
+	case err == nil, r.breaks(c, err), r.broken(err):
 		return err
 	case p.Critical:
 		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), err)

@@ -15,9 +15,9 @@ const ErrInfeasible = agent.Code("research/infeasible-plan")
 // Room is what a plan may use. Zero means that there is no bound, and a negative bound
 // allows nothing.
 type Room struct {
-	Cost      providers.NanoUSD
-	Time      time.Duration
-	StepLimit int // limit of workers of a step at once
+	Cost      providers.NanoUSD // money
+	Time      time.Duration     // time of all steps together
+	StepLimit int               // limit of workers of a step at once
 }
 
 // exceeds tells whether an amount is beyond its bound.
@@ -29,10 +29,10 @@ type Report struct {
 	Merged       []string          `json:"merged,omitempty"`       // steps that were joined to the one before
 	Removed      []string          `json:"removed,omitempty"`      // workers
 	Swapped      []string          `json:"swapped,omitempty"`      // workers, as "expensive -> cheap"
-	UnmetNeeds   []string          `json:"unmetNeeds,omitempty"`   // of critical workers, as "writer needs analysis"
-	TimeSaved    time.Duration     `json:"timeSaved"`              // of the estimate
-	CostSaved    providers.NanoUSD `json:"costSaved"`
-	Unmet        []string          `json:"unmet,omitempty"` // bounds that every plan exceeds
+	UnmetNeeds   []string          `json:"unmetNeeds,omitempty"`   // needs of critical workers, as "writer needs analysis"
+	TimeSaved    time.Duration     `json:"timeSaved"`              // difference of the estimates
+	CostSaved    providers.NanoUSD `json:"costSaved"`              // difference of the estimates
+	Unmet        []string          `json:"unmet,omitempty"`        // bounds that every plan exceeds
 }
 
 // BestFit is the [Optimiser] that finds the best plan within bounds. It is idempotent.

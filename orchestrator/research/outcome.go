@@ -64,16 +64,16 @@ func (in Input) Validate() error {
 type Outcome struct {
 	orchestrator.Outcome
 
-	RequestID   string             `json:"requestId,omitempty"`
+	RequestID   string             `json:"requestId,omitempty"`   // Input.RequestID
 	ExecutionID string             `json:"executionId,omitempty"` // ID of the run in its State; "": the input was not admitted
 	Article     *Article           `json:"article,omitempty"`     // nil: nothing was written
 	Threshold   float64            `json:"threshold,omitempty"`   // MinQuality, 0 to 1
 	Quality     map[string]float64 `json:"quality,omitempty"`     // "overall" and the marks, 0 to 1; nil: not graded
 	Sources     []Source           `json:"sources"`               // the most relevant first
-	Metrics     Metrics            `json:"metrics"`
-	SystemNotes []string           `json:"systemNotes,omitempty"`
-	Failure     *Failure           `json:"failure,omitempty"` // why the run failed; nil: it did not
-	Course      Course             `json:"course,omitzero"`
+	Metrics     Metrics            `json:"metrics"`               // figures of the run
+	SystemNotes []string           `json:"systemNotes,omitempty"` // sentences about the result; nil: none
+	Failure     *Failure           `json:"failure,omitempty"`     // why the run failed; nil: it did not
+	Course      Course             `json:"course,omitzero"`       // how the result came about
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -89,36 +89,36 @@ func (o Outcome) Result() string { return cmp.Or(o.Article, new(Article)).Conten
 // Content says so.
 type Article struct {
 	Title       string `json:"title,omitempty"` // "": no draft has one
-	Content     string `json:"content"`
-	Words       int    `json:"words"` // number of words without that first line
-	ReadMinutes int    `json:"readMinutes"`
+	Content     string `json:"content"`         // text in Markdown
+	Words       int    `json:"words"`           // number of words without that first line
+	ReadMinutes int    `json:"readMinutes"`     // minutes, at least 1
 }
 
 // Metrics are the figures of a run.
 type Metrics struct {
-	Duration    time.Duration `json:"duration"` // time from State.StartedAt to State.CompletedAt
-	Tasks       int           `json:"tasks"`
-	Succeeded   int           `json:"succeeded"` // number of tasks
-	Failed      int           `json:"failed"`    // number of tasks
-	Skipped     int           `json:"skipped"`   // number of tasks
-	Retries     int           `json:"retries"`   // number of attempts beyond the first
-	Iterations  int           `json:"iterations"`
+	Duration    time.Duration `json:"duration"`              // time from State.StartedAt to State.CompletedAt
+	Tasks       int           `json:"tasks"`                 // number of tasks
+	Succeeded   int           `json:"succeeded"`             // number of tasks
+	Failed      int           `json:"failed"`                // number of tasks
+	Skipped     int           `json:"skipped"`               // number of tasks
+	Retries     int           `json:"retries"`               // number of attempts beyond the first
+	Iterations  int           `json:"iterations"`            // number of iterations that began
 	Improvement string        `json:"improvement,omitempty"` // "+23% quality (0.65 → 0.88)": percentage points from the first iteration to the one that is returned
 }
 
 // Failure says why a run failed.
 type Failure struct {
-	Type        string `json:"type"` // such as "WorkerExecutionError"
-	Message     string `json:"message"`
-	Phase       string `json:"phase"` // where the run failed, in upper case
-	ExecutionID string `json:"executionId"`
+	Type        string `json:"type"`            // such as "WorkerExecutionError"
+	Message     string `json:"message"`         // the error in one line
+	Phase       string `json:"phase"`           // where the run failed, in upper case
+	ExecutionID string `json:"executionId"`     // ID of the run in its State; "": the input was not admitted
 	Stack       string `json:"stack,omitempty"` // stack of a panic; "": there was none
 }
 
 // State is what a run exposes while it runs, and at its end.
 type State struct {
-	ExecutionID   string `json:"executionId"` // exec_YYYYMMDD_HHMMSS_xxxx
-	Phase         Phase  `json:"phase"`
+	ExecutionID   string `json:"executionId"`   // exec_YYYYMMDD_HHMMSS_xxxx
+	Phase         Phase  `json:"phase"`         // where the run is
 	Input         Input  `json:"input"`         // the request, with defaults and all limits
 	Iteration     int    `json:"iteration"`     // current iteration, from 1
 	MaxIterations int    `json:"maxIterations"` // Policy.Iterations
@@ -129,13 +129,13 @@ type State struct {
 	QualityScore   float64                `json:"qualityScore"`   // score of the last evaluation, at the end that of the article; 0 to 1
 	Completeness   float64                `json:"completeness"`   // mark of the last evaluation, 0 to 1
 	ShouldContinue bool                   `json:"shouldContinue"` // another iteration follows
-	Feedback       *string                `json:"feedback"`       // what the last iteration lacked; nil: nothing
+	Feedback       *string                `json:"feedback"`       // shortfalls of the last iteration; nil: none
 	Usage          providers.Usage        `json:"usage"`          // usage of all calls so far
-	Phases         []PhaseChange          `json:"phases"`
-	Actions        []Action               `json:"actions"` // every decision
-	Warnings       []orchestrator.Warning `json:"warnings"`
-	StartedAt      time.Time              `json:"startedAt"`
-	CompletedAt    *time.Time             `json:"completedAt"` // nil: the run has not ended
+	Phases         []PhaseChange          `json:"phases"`         // all transitions, oldest first
+	Actions        []Action               `json:"actions"`        // every decision
+	Warnings       []orchestrator.Warning `json:"warnings"`       // those of the Outcome so far
+	StartedAt      time.Time              `json:"startedAt"`      // beginning of the run
+	CompletedAt    *time.Time             `json:"completedAt"`    // nil: the run has not ended
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -154,10 +154,10 @@ type Course struct {
 // Results has what workers made, in the order of the plans. Research is that of all
 // iterations, the rest that of the last one.
 type Results struct {
-	Research []WorkerOutput `json:"research"`
-	Analysis []WorkerOutput `json:"analysis"`
-	Writing  []WorkerOutput `json:"writing"`
-	Quality  []WorkerOutput `json:"quality"`
+	Research []WorkerOutput `json:"research"` // findings
+	Analysis []WorkerOutput `json:"analysis"` // results of analyses, in any form
+	Writing  []WorkerOutput `json:"writing"`  // drafts
+	Quality  []WorkerOutput `json:"quality"`  // results of checks, in any form
 }
 
 // of returns the results of workers of a category.
@@ -173,32 +173,32 @@ func (r *Results) all() []WorkerOutput {
 // WorkerOutput is what a worker made: [Findings] for research, a [Draft] for writing, else
 // any JSON.
 type WorkerOutput struct {
-	Worker    string          `json:"worker"`
-	Iteration int             `json:"iteration"` // from 1
-	Payload   json.RawMessage `json:"payload"`
+	Worker    string          `json:"worker"`              // ID of the worker
+	Iteration int             `json:"iteration"`           // from 1
+	Payload   json.RawMessage `json:"payload"`             // JSON of its answer
 	RevisedBy string          `json:"revisedBy,omitempty"` // the checker whose text a draft has now; "": none
 }
 
 // Iteration is an execution of a plan that was evaluated.
 type Iteration struct {
-	Plan     Plan    `json:"plan"`
+	Plan     Plan    `json:"plan"`               // plan that was executed
 	Quality  float64 `json:"quality"`            // score, 0 to 1
 	Ungraded bool    `json:"ungraded,omitempty"` // no grade came: Quality is 0, or Policy.AssumeScore
 }
 
 // PhaseChange is one transition of the phase machine.
 type PhaseChange struct {
-	From Phase     `json:"from"`
-	To   Phase     `json:"to"`
-	At   time.Time `json:"at"`
+	From Phase     `json:"from"` // phase before
+	To   Phase     `json:"to"`   // phase after
+	At   time.Time `json:"at"`   // time of the change
 }
 
 // Action is an action of a member of the team.
 type Action struct {
-	Agent   string         `json:"agent"`
-	Action  string         `json:"action"`
-	Details map[string]any `json:"details,omitempty"`
-	At      time.Time      `json:"at"`
+	Agent   string         `json:"agent"`             // member in words, such as "Planner"
+	Action  string         `json:"action"`            // name, such as "create_plan"
+	Details map[string]any `json:"details,omitempty"` // figures by name; nil: none
+	At      time.Time      `json:"at"`                // time of the action
 }
 
 // TaskStatus is the state of a task: PENDING, RUNNING, COMPLETED, FAILED, SKIPPED or
@@ -216,14 +216,14 @@ const (
 
 // Task is a worker's part in a step.
 type Task struct {
-	ID         string          `json:"id"` // task-1, task-2, …
-	Worker     string          `json:"worker"`
-	Step       string          `json:"step"` // ID of the step
-	Plan       string          `json:"plan"` // ID of the plan
-	Iteration  int             `json:"iteration"`
-	Attempts   int             `json:"attempts"` // tries that were started
-	Priority   Priority        `json:"priority"`
-	Status     TaskStatus      `json:"status"`
+	ID         string          `json:"id"`                   // task-1, task-2, …
+	Worker     string          `json:"worker"`               // ID of the worker
+	Step       string          `json:"step"`                 // ID of the step
+	Plan       string          `json:"plan"`                 // ID of the plan
+	Iteration  int             `json:"iteration"`            // number of the iteration, from 1
+	Attempts   int             `json:"attempts"`             // tries that were started
+	Priority   Priority        `json:"priority"`             // the worker's priority
+	Status     TaskStatus      `json:"status"`               // where the task is
 	Usage      providers.Usage `json:"usage"`                // usage of all attempts
 	Error      string          `json:"error,omitempty"`      // failure of the last attempt that failed; "": none did
 	FallbackOf string          `json:"fallbackOf,omitempty"` // the worker that failed; "": the plan names this one

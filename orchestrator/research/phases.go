@@ -34,7 +34,7 @@ const (
 	moveExecuted    move = "executed"
 	moveAccept      move = "accept"
 	moveForce       move = "force"
-	moveForceDirect move = "force_direct" // for hosts that want no merging: the flow does not fire it
+	moveForceDirect move = "force_direct" // end without merging: the flow does not fire it
 	moveRevise      move = "revise"
 	moveReplan      move = "replan"
 	moveStop        move = "stop" // leaves an iteration that cannot be finished if an earlier one was graded

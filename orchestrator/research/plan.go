@@ -23,22 +23,22 @@ const (
 
 // Plan says which workers do what, in which order.
 type Plan struct {
-	ID         string            `json:"id,omitzero"` // plan-1, plan-2, …; "": the plan is not made yet
-	Complexity float64           `json:"complexity"`  // 0 to 1
-	Steps      []Step            `json:"steps"`
+	ID         string            `json:"id,omitzero"`      // plan-1, plan-2, …; "": the plan is not made yet
+	Complexity float64           `json:"complexity"`       // 0 to 1
+	Steps      []Step            `json:"steps"`            // in the order of execution
 	EstTime    time.Duration     `json:"estTime,omitzero"` // sum of the steps' times; 0: not known
 	EstCost    providers.NanoUSD `json:"estCost,omitzero"` // sum of the steps' costs; 0: not known
-	Notes      []string          `json:"notes,omitempty"`
-	Drop       []string          `json:"drop,omitempty"` // workers that the planner finds unnecessary
+	Notes      []string          `json:"notes,omitempty"`  // remarks of the planner; nil: none
+	Drop       []string          `json:"drop,omitempty"`   // workers that the planner finds unnecessary
 }
 
 // Step is work that ends before the next step begins.
 type Step struct {
-	ID        string            `json:"id"`
-	Name      string            `json:"name,omitempty"`
-	Category  Category          `json:"category"`
-	Workers   []string          `json:"workers"` // IDs
-	Mode      Mode              `json:"mode"`
+	ID        string            `json:"id"`                  // name, unique in the plan
+	Name      string            `json:"name,omitempty"`      // title for people; "": none
+	Category  Category          `json:"category"`            // kind of work
+	Workers   []string          `json:"workers"`             // IDs
+	Mode      Mode              `json:"mode"`                // how its workers work
 	DependsOn []string          `json:"dependsOn,omitempty"` // IDs of earlier steps
 	EstTime   time.Duration     `json:"estTime,omitzero"`    // 0: not known
 	EstCost   providers.NanoUSD `json:"estCost,omitzero"`    // 0: not known

@@ -17,7 +17,7 @@ import (
 // plannerInput is what a planner gets, as JSON.
 type plannerInput struct {
 	Brief     Brief           `json:"brief"`
-	Left      string          `json:"left"` // of money and time
+	Left      string          `json:"left"` // money and time in words
 	Bands     []string        `json:"complexity_bands"`
 	Workers   []catalogueItem `json:"workers"`
 	Research  int             `json:"research_workers"` // how many the sources require
@@ -28,7 +28,7 @@ type plannerInput struct {
 	Issues    []string  `json:"issues,omitempty"`
 	Previous  *wirePlan `json:"previous_plan,omitempty"`
 	Missed    []string  `json:"failed_workers,omitempty"`
-	Removed   []string  `json:"removed_workers,omitempty"` // for lack of money or time
+	Removed   []string  `json:"removed_workers,omitempty"` // workers that were too much for money or time
 	Score     *float64  `json:"previous_score,omitempty"`
 	Threshold *float64  `json:"threshold,omitempty"`
 }
@@ -85,7 +85,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 		return last, wrong
 	})
 	switch {
-	case err == nil, team.Ends(err), broken(err):
+	case err == nil, team.Ends(err), r.broken(err):
 		return last, err
 	case !isMalformed(err):
 		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)

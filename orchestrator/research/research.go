@@ -65,7 +65,7 @@ func (r *run) do(c *orchestrator.Context, in Input, texts prompt.Set) (Outcome, 
 	}
 	c = r.begin(c, start)
 	err := r.iterate(c)
-	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) && !broken(err) {
+	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) && !r.broken(err) {
 		f, code, _ := r.describe(c, err)
 		r.warn(c, code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
 		r.verdict, err = grading.ForceComplete, nil

@@ -109,11 +109,11 @@ func unscored(r grading.Ranked) int {
 
 // Work is what a Grader marks: the result of an iteration.
 type Work struct {
-	Input     Input // the request, with defaults and limits
-	Iteration int   // number of the iteration, from 1
-	Article   Article
+	Input     Input    // the request, with defaults and limits
+	Iteration int      // number of the iteration, from 1
+	Article   Article  // merged drafts
 	Sources   []Source // the most relevant first
-	Results   Results
+	Results   Results  // all that workers made
 	Missed    []string // workers that failed or were skipped
 }
 
@@ -121,7 +121,7 @@ type Work struct {
 type Grade struct {
 	Marks        grading.Marks // figures of 0 to 1, of any names but "overall"; nil: the work could not be graded, and Feedback says why
 	Completeness *float64      // share of the expected sections, 0 to 1; nil: the mark "article"
-	Feedback     string        // what the next plan is to improve; "": nothing
+	Feedback     string        // advice for the next plan; "": none
 	Issues       []string      // single points of that
 }
 
@@ -158,11 +158,15 @@ func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (
 	})
 }
 
-// broken reports whether err is that of a rule or of a permit: then no earlier iteration is
-// returned in the place of what failed.
-func broken(err error) bool { return errors.Is(err, ErrRule) || errors.Is(err, ErrNotPermitted) }
+// broken reports whether err is that of a rule or of a permit of this run, and not of one
+// that a worker's own run has: then nothing else is done in the place of what failed.
+func (r *run) broken(err error) bool {
+	return slices.ContainsFunc([]agent.Code{ErrRule, ErrNotPermitted}, func(code agent.Code) bool {
+		return errors.Is(err, code) && slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == string(code) })
+	})
+}
 
-// select lets the Selector choose the workers that planners can name.
+// selectWorkers lets the Selector choose the workers that planners can name.
 func (r *run) selectWorkers(c *orchestrator.Context) error {
 	all := make([]routing.Candidate, len(r.Workers))
 	for i, w := range r.Workers {

@@ -253,6 +253,14 @@ func TestRulesThatFail(t *testing.T) {
 		assert.InDelta(t, 0.6, *got.out.Score, 0)
 		assert.Len(t, got.out.Course.History, 2)
 	})
+	t.Run("a worker whose own team has a broken rule is a worker that fails", func(t *testing.T) {
+		p := three(0.9)
+		p.cast["editor"] = []any{&agent.Error{Message: "their gate", Codes: []agent.Code{research.ErrRule, "permanent"}}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Completed, got.out.Status)
+		assert.NotContains(t, got.codes(), string(research.ErrRule))
+	})
 	t.Run("an Optimiser may refuse a plan", func(t *testing.T) {
 		p := three(0.9)
 		p.cfg.Rules = optimiser(func(*research.Plan) error { return research.ErrInvalidPlan })

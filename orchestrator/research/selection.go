@@ -14,7 +14,7 @@ const maxChecks = 100_000
 type selection struct {
 	within Room
 	steps  []*stage // and one more for the end of the plan
-	order  []*item  // by value, critical ones first; without the end
+	order  []*item  // items by value, critical ones first; without the end
 	checks int
 	keep   bool            // keep the picks that complete a plan
 	made   map[string]bool // reused by each check
@@ -23,7 +23,7 @@ type selection struct {
 // stage are the items of a step.
 type stage struct {
 	items []*item
-	known bool // whether cost and time of their picks are known
+	known bool // cost and time of the picks are known
 	cost  providers.NanoUSD
 	took  time.Duration
 }
@@ -48,7 +48,7 @@ type option struct {
 
 // Products beside those that workers name.
 const (
-	presence = ""     // of a research worker
+	presence = ""     // a research worker is there
 	decision = "\x00" // made by no worker: an undecided critical item needs it
 )
 

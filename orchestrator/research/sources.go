@@ -82,7 +82,7 @@ func sourcesOf(research []WorkerOutput) []Source {
 			if i, known := at[key]; known {
 				sources[i].Relevance = max(sources[i].Relevance, s.Relevance)
 				if len(s.Excerpt) > len(sources[i].Excerpt) {
-					sources[i].Excerpt = s.Excerpt // of a worker that has read more of it
+					sources[i].Excerpt = s.Excerpt // the longest: its worker has read most
 				}
 				continue
 			}

@@ -13,14 +13,14 @@ import (
 // Brief is the part of an Input that agents read. What agents read and write has the names
 // of the team's documents, such as "min_sources".
 type Brief struct {
-	Topic            string   `json:"topic"`
-	ContentType      string   `json:"content_type,omitempty"`
-	Length           int      `json:"length,omitempty"` // words
-	Tone             string   `json:"tone,omitempty"`
-	Depth            string   `json:"depth,omitempty"`
-	MinSources       int      `json:"min_sources,omitempty"`
-	PreferredSources []string `json:"preferred_sources,omitempty"`
-	MinQuality       *float64 `json:"min_quality,omitempty"` // 0 to 1
+	Topic            string   `json:"topic"`                       // subject of the article
+	ContentType      string   `json:"content_type,omitempty"`      // such as "article"
+	Length           int      `json:"length,omitempty"`            // words
+	Tone             string   `json:"tone,omitempty"`              // such as "professional"
+	Depth            string   `json:"depth,omitempty"`             // light, standard or deep
+	MinSources       int      `json:"min_sources,omitempty"`       // number of sources
+	PreferredSources []string `json:"preferred_sources,omitempty"` // kinds such as "academic"; nil: none
+	MinQuality       *float64 `json:"min_quality,omitempty"`       // 0 to 1
 }
 
 func (in Input) brief() Brief {
@@ -29,11 +29,11 @@ func (in Input) brief() Brief {
 
 // WorkerInput is the input of a worker, as the JSON of Request.Input.
 type WorkerInput struct {
-	TaskID    string                     `json:"task_id"`
-	WorkerID  string                     `json:"worker_id"`
-	Brief     Brief                      `json:"brief"`
+	TaskID    string                     `json:"task_id"`            // ID of the task
+	WorkerID  string                     `json:"worker_id"`          // ID of the worker
+	Brief     Brief                      `json:"brief"`              // the request
 	Inputs    map[string]json.RawMessage `json:"inputs"`             // results that the worker needs, by the IDs of their workers
-	Feedback  string                     `json:"feedback,omitempty"` // what the last iteration lacked; "": this is the first
+	Feedback  string                     `json:"feedback,omitempty"` // shortfalls of the last iteration; "": this is the first
 	Iteration int                        `json:"iteration"`          // from 1
 
 	// LastDraft is a writer's last text, as revised by checkers. nil: this is the first
@@ -44,23 +44,23 @@ type WorkerInput struct {
 
 // Findings is the answer of research workers.
 type Findings struct {
-	Sources []Source `json:"sources"`
-	Summary string   `json:"summary,omitempty"`
+	Sources []Source `json:"sources"`           // empty: nothing was found
+	Summary string   `json:"summary,omitempty"` // statement of them all; "": none
 }
 
 // Source is the origin of a finding.
 type Source struct {
-	Title     string  `json:"title"`
+	Title     string  `json:"title"`               // title of the page or paper
 	URL       string  `json:"url,omitempty"`       // address with http or https; another one is dropped
 	Kind      string  `json:"kind,omitempty"`      // such as "academic"; "": not said
 	Relevance float64 `json:"relevance,omitempty"` // 0 to 1; 0: not given
-	Excerpt   string  `json:"excerpt,omitempty"`
+	Excerpt   string  `json:"excerpt,omitempty"`   // part of its text; "": none
 }
 
 // Draft is the answer of writing workers. Text that is not JSON is its Content.
 type Draft struct {
-	Title   string `json:"title,omitempty"`
-	Content string `json:"content"`
+	Title   string `json:"title,omitempty"` // "": none
+	Content string `json:"content"`         // text in Markdown
 }
 
 // marks is the answer of a supervisor, each 0 to 1.

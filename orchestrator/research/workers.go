@@ -35,17 +35,17 @@ const (
 
 // Worker is an agent that plans can name.
 type Worker struct {
-	ID       string   `json:"id"`             // name in plans
-	Agent    string   `json:"agent,omitzero"` // name in the roster; "": the ID
-	Category Category `json:"category" required:"true" oneof:"research analysis writing quality"`
-	Critical bool     `json:"critical,omitzero"`                         // the run fails without it; others are optional
-	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"` // "": high if Critical, else medium
-	Fallback string   `json:"fallback,omitzero"`                         // the worker that replaces it after a failure; "": none
-	Cheaper  string   `json:"cheaper,omitzero"`                          // the worker that can replace it for less money; "": none
-	Needs    []string `json:"needs,omitempty"`                           // products of earlier workers
-	Produces []string `json:"produces,omitempty"`                        // products
-	For      For      `json:"for,omitzero"`                              // inputs that require it
-	Revises  bool     `json:"revises,omitzero"`                          // true: the text that this checker returns replaces the article
+	ID       string   `json:"id"`                                                                 // name in plans
+	Agent    string   `json:"agent,omitzero"`                                                     // name in the roster; "": the ID
+	Category Category `json:"category" required:"true" oneof:"research analysis writing quality"` // kind of work
+	Critical bool     `json:"critical,omitzero"`                                                  // the run fails without it; others are optional
+	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"`                          // "": high if Critical, else medium
+	Fallback string   `json:"fallback,omitzero"`                                                  // the worker that replaces it after a failure; "": none
+	Cheaper  string   `json:"cheaper,omitzero"`                                                   // the worker that can replace it for less money; "": none
+	Needs    []string `json:"needs,omitempty"`                                                    // products of earlier workers
+	Produces []string `json:"produces,omitempty"`                                                 // products
+	For      For      `json:"for,omitzero"`                                                       // inputs that require it
+	Revises  bool     `json:"revises,omitzero"`                                                   // true: the text that this checker returns replaces the article
 
 	EstCost providers.NanoUSD `json:"estCost,omitzero" min:"0"` // cost of a call, reserved before it; 0: not known
 	EstTime time.Duration     `json:"estTime,omitzero" min:"0"` // time of a call; 0: not known
