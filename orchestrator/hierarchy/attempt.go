@@ -180,7 +180,7 @@ func (w *assignment) text(how orchestrator.Again) (string, error) {
 	if n == 0 || how.Fresh && how.Feedback == "" {
 		return w.prompt, nil
 	}
-	p := retryPrompt{Request: w.prompt, Attempt: n + 1, Feedback: how.Feedback, Fresh: how.Fresh, Marks: w.run.ownMarks()}
+	p := retryPrompt{Request: w.prompt, Attempt: n + 1, Feedback: how.Feedback, Fresh: how.Fresh, Marks: w.run.own}
 	if !how.Fresh {
 		p.Previous = Text(w.attempts[n-1].Output)
 	}

@@ -59,7 +59,7 @@ var SelfGrader = orchestrator.GradeWith(func(*orchestrator.Context, Work) (Grade
 // headGrade lets the head of the department grade.
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
 	text, err := r.Prompts.Fill("grade.tmpl", gradePrompt{
-		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.ownMarks(),
+		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.own,
 	})
 	if err != nil {
 		return Grade{}, err
@@ -93,31 +93,19 @@ func read(members map[string]json.RawMessage, names []string) (g Grade, err erro
 // usual are the marks of grading.DefaultDimensions, in the order of prompts.
 var usual = []string{"quality", "relevance", "consistency"}
 
-// marksOf returns the names of the marks that a scorer of outputs takes.
-func marksOf(s grading.Scorer) []string {
-	var names []string
+// marksOf returns the names of the marks that a scorer of outputs takes. own are those for
+// prompts, which say more about the usual ones: it is nil for them.
+func marksOf(s grading.Scorer) (names, own []string) {
 	switch s := s.(type) {
 	case interface{ Names() []string }:
 		names = s.Names()
 	case grading.Weighted:
 		names = slices.Sorted(maps.Keys(s))
 	}
-	if sameNames(names, usual) || len(names) == 0 {
-		return usual
+	if len(names) == 0 || slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(usual))) {
+		return usual, nil
 	}
-	return names
-}
-
-func sameNames(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// ownMarks are the marks for prompts; nil: the usual ones.
-func (r *run) ownMarks() []string {
-	if sameNames(r.marks, usual) {
-		return nil
-	}
-	return r.marks
+	return names, names
 }
 
 // shapeOf returns the shape of grades with these marks.

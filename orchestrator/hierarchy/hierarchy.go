@@ -22,7 +22,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	if err := errors.Join(err, promptErr); err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
 	}
-	marks := marksOf(cfg.Rules.Scores.Output)
+	marks, own := marksOf(cfg.Rules.Scores.Output)
 	grades, err := shapeOf(marks)
 	if err != nil {
 		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: Rules.Scores.Output: %w", err)
@@ -33,7 +33,7 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Agents: agents,
 		Roles:  team.Roles(cfg, agents),
 		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{cfg: cfg, agents: agents, shapes: shapes, marks: marks, grades: grades, in: in}).do(c, texts)
+			return (&run{cfg: cfg, agents: agents, shapes: shapes, marks: marks, own: own, grades: grades, in: in}).do(c, texts)
 		},
 	}, nil
 }
@@ -45,6 +45,7 @@ type run struct {
 	shapes map[string]*answer.Shape // of agents that have a schema, by ID
 	agents []string                 // that the flow declares, sorted
 	marks  []string                 // names of those of a grade, in order
+	own    []string                 // the same for prompts; nil: the usual ones
 	grades *answer.Shape            // of a head's answer with these marks
 	in     Input
 

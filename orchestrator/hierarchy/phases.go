@@ -8,56 +8,25 @@ import (
 // Move is an event of one of the state machines.
 type Move string
 
-// The moves of runs, departments and specialists.
+// The moves of runs, departments and specialists. Exhausted says that no try of a specialist
+// or of a synthesis is left.
 const (
-	moveAccept Move = "accept" // a run's request, a specialist's work
-	moveCancel Move = "cancel"
-	moveFail   Move = "fail"
-
-	moveRouted      Move = "routed"
-	moveWaveDone    Move = "wave_done"
-	moveSomeDone    Move = "some_done"
-	moveRefused     Move = "refused"
-	moveCombined    Move = "combined"
-	moveCheckedAll  Move = "checked_all"
-	moveCheckedPart Move = "checked_part"
-
-	moveReady             Move = "ready"
-	moveDependencyMissing Move = "dependency_missing"
-	moveDirect            Move = "direct"
-	moveSpawn             Move = "spawn"
-	moveAllFinished       Move = "all_finished"
-	moveSomePass          Move = "some_pass"
-	moveNonePass          Move = "none_pass"
-	moveRetry             Move = "retry"
-	moveOK                Move = "ok"
-	moveTaken             Move = "taken"
-	moveScored            Move = "scored"
-
-	moveStart     Move = "start"
-	moveOutput    Move = "output"
-	moveError     Move = "error"
-	moveRevise    Move = "revise"
-	moveDiscard   Move = "discard"
-	moveUngraded  Move = "ungraded"
-	moveExhausted Move = "exhausted" // no try of a specialist or of a synthesis is left
-	moveStop      Move = "stop"
+	moveAccept, moveCancel, moveFail                                    Move = "accept", "cancel", "fail"
+	moveRouted, moveWaveDone, moveSomeDone, moveRefused                 Move = "routed", "wave_done", "some_done", "refused"
+	moveCombined, moveCheckedAll, moveCheckedPart                       Move = "combined", "checked_all", "checked_part"
+	moveReady, moveDependencyMissing, moveDirect, moveSpawn             Move = "ready", "dependency_missing", "direct", "spawn"
+	moveAllFinished, moveSomePass, moveNonePass, moveRetry              Move = "all_finished", "some_pass", "none_pass", "retry"
+	moveOK, moveExhausted, moveTaken, moveScored                        Move = "ok", "exhausted", "taken", "scored"
+	moveStart, moveOutput, moveError, moveRevise, moveDiscard, moveStop Move = "start", "output", "error", "revise", "discard", "stop"
+	moveUngraded                                                        Move = "ungraded"
 )
 
 // Phase is where a run is: a state of Phases.
 type Phase string
 
 const (
-	phaseReceived    Phase = "received"
-	phaseRouting     Phase = "routing"
-	phaseDispatching Phase = "dispatching"
-	phaseAggregating Phase = "aggregating"
-	phaseValidating  Phase = "validating"
-	phaseCompleted   Phase = "completed"
-	phasePartial     Phase = "partial"
-	phaseOutOfBudget Phase = "out_of_budget"
-	phaseFailed      Phase = "failed"
-	phaseCanceled    Phase = "canceled"
+	phaseReceived, phaseRouting, phaseDispatching, phaseAggregating, phaseValidating Phase = "received", "routing", "dispatching", "aggregating", "validating"
+	phaseCompleted, phasePartial, phaseOutOfBudget, phaseFailed, phaseCanceled       Phase = "completed", "partial", "out_of_budget", "failed", "canceled"
 )
 
 // Phases returns the state machine of a run. A run retries nothing.
@@ -94,14 +63,8 @@ var statuses = map[Phase]orchestrator.Status{
 type DepartmentPhase string
 
 const (
-	departmentWaiting      DepartmentPhase = "waiting"
-	departmentAnalyzing    DepartmentPhase = "analyzing"
-	departmentHeadDirect   DepartmentPhase = "head_direct"
-	departmentSpecialists  DepartmentPhase = "specialists"
-	departmentReviewing    DepartmentPhase = "reviewing"
-	departmentSynthesizing DepartmentPhase = "synthesizing"
-	departmentFallback     DepartmentPhase = "fallback"
-	departmentAssessing    DepartmentPhase = "assessing"
+	departmentWaiting, departmentAnalyzing, departmentHeadDirect, departmentSpecialists  DepartmentPhase = "waiting", "analyzing", "head_direct", "specialists"
+	departmentReviewing, departmentSynthesizing, departmentFallback, departmentAssessing DepartmentPhase = "reviewing", "synthesizing", "fallback", "assessing"
 )
 
 // The phases in which a department ends. Report.Status is one of them.
@@ -146,12 +109,8 @@ var departmentPhases = fsm.MustNew(fsm.Definition[DepartmentPhase, Move, string]
 type SpecialistPhase string
 
 const (
-	specialistPending  SpecialistPhase = "pending"
-	specialistRunning  SpecialistPhase = "running"
-	specialistGrading  SpecialistPhase = "grading"
-	specialistRetrying SpecialistPhase = "retrying"
-	specialistPassed   SpecialistPhase = "passed"
-	specialistFailed   SpecialistPhase = "failed"
+	specialistPending, specialistRunning, specialistGrading SpecialistPhase = "pending", "running", "grading"
+	specialistRetrying, specialistPassed, specialistFailed  SpecialistPhase = "retrying", "passed", "failed"
 )
 
 // SpecialistPhases returns the state machine of a specialist. "error", "revise" and
