@@ -1,4 +1,4 @@
-package hierarchy
+package agent
 
 import (
 	"context"
@@ -7,27 +7,24 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
-// Cached returns a for a roster, with a cache: a request that is equal in prompt,
-// temperature and everything else except its limits is answered without another call and
-// without usage. It holds at most entries answers, the most recently used ones; fewer
-// than 1 counts as 1. Errors and unfinished answers are not cached, and two equal
-// requests at the same time are two calls.
+// Cached returns a with a cache: a request that is equal to an earlier one but for its Task
+// and times is answered without another call and without usage. It holds at most entries
+// answers, the most recently used ones; fewer than 1 counts as 1. Errors and unfinished
+// answers are not cached, and two equal requests at the same time are two calls.
 //
 // A retry of a failed attempt has another prompt, so it never gets the rejected answer
 // again. The returned agent is safe for concurrent use; each has its own cache. Batching
 // can be added the same way: a decorator that holds calls back until several can be sent
 // to the vendor together needs no change of the flow.
-func Cached(a agent.Agent, entries int) agent.Agent {
+func Cached(a Agent, entries int) Agent {
 	return &cache{agent: a, limit: max(entries, 1)}
 }
 
 type cache struct {
-	agent agent.Agent
+	agent Agent
 	limit int
 
 	mu   sync.Mutex // never held during a call
@@ -36,46 +33,52 @@ type cache struct {
 
 type cached struct {
 	key  [sha256.Size]byte
-	resp agent.Response
+	resp []byte // the Response as JSON, so that callers share nothing
 }
 
-// Call implements agent.Agent.
-func (k *cache) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+// Call implements Agent.
+func (k *cache) Call(ctx context.Context, req Request) (Response, error) {
 	asked := req
 	asked.Task = ""
-	asked.Limits = agent.Limits{MaxTokens: req.Limits.MaxTokens, ToolCalls: req.Limits.ToolCalls}
+	asked.Limits = Limits{MaxTokens: req.Limits.MaxTokens, ToolCalls: req.Limits.ToolCalls}
 	data, err := json.Marshal(asked)
 	if err != nil {
-		return agent.Response{}, err
+		return Response{}, err
 	}
 	key := sha256.Sum256(data)
-	if resp, ok := k.get(key); ok {
-		return resp, nil
+	var resp Response
+	if kept := k.get(key); kept != nil {
+		return resp, json.Unmarshal(kept, &resp)
 	}
-	resp, err := k.agent.Call(ctx, req)
+	resp, err = k.agent.Call(ctx, req)
 	if err == nil && !resp.More {
-		k.put(key, team.Clone(resp))
+		k.put(key, resp)
 	}
 	return resp, err
 }
 
-func (k *cache) get(key [sha256.Size]byte) (agent.Response, bool) {
+// get returns a kept answer; nil: there is none.
+func (k *cache) get(key [sha256.Size]byte) []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	i := slices.IndexFunc(k.kept, func(c cached) bool { return c.key == key })
 	if i < 0 {
-		return agent.Response{}, false
+		return nil
 	}
 	found := k.kept[i]
 	k.kept = append(slices.Delete(k.kept, i, i+1), found)
-	return team.Clone(found.resp), true
+	return found.resp
 }
 
-func (k *cache) put(key [sha256.Size]byte, resp agent.Response) {
+func (k *cache) put(key [sha256.Size]byte, resp Response) {
 	resp.Usage = providers.Usage{}
+	data, err := json.Marshal(resp)
+	if err != nil {
+		return // it is no answer that can be kept
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.kept = slices.DeleteFunc(k.kept, func(c cached) bool { return c.key == key }) // of an equal request at the same time
-	k.kept = append(k.kept, cached{key, resp})
+	k.kept = append(k.kept, cached{key, data})
 	k.kept = slices.Delete(k.kept, 0, max(0, len(k.kept)-k.limit))
 }
