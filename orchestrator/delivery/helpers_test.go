@@ -67,6 +67,7 @@ type project struct {
 	in    delivery.Input
 	cast  map[string][]any
 	space agent.Agent // nil: there is no workspace
+	more  []string    // further coders
 }
 
 var good = map[string]any{
@@ -140,6 +141,9 @@ func (p project) roster(tb testing.TB, scripts map[string]*flowtest.Script) agen
 		return scripts[kindOf(req)].Call(ctx, req)
 	})
 	roster := agent.Roster{"planner": role, "coder": role, "tester": role, "supervisor": role}
+	for _, name := range p.more {
+		roster[name] = role
+	}
 	if p.space != nil {
 		roster["workspace"] = p.space
 	}
