@@ -96,12 +96,6 @@ type Bounds struct {
 	IdeasPerCall int           `json:"ideasPerCall,omitzero" default:"20" min:"-1"`  // number of ideas that are used of one answer; 0: 20
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
-func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
 // Standard is a team of four and one round: leader, ideation, moderator, ui_creator.
 // agents are the names in the roster by role; a role that is missing there has an agent
 // with the role's name. The other presets do the same.

@@ -37,9 +37,3 @@ type Event struct {
 	Idea    *Idea    `json:"idea,omitempty"`    // idea.*, selection.made; selection.overruled: the leader's
 	Count   int      `json:"count,omitempty"`   // context.elided: number of messages
 }
-
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }

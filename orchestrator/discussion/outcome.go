@@ -46,12 +46,6 @@ type Input struct {
 	Limits   team.Limits `json:"limits,omitzero"`    // limits of this run; a zero field is that of Config.Limits
 }
 
-// MarshalJSON implements json.Marshaler.
-func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
-
-// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
-func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
-
 // Outcome is the result of a run, also beside an error, with all messages until then.
 // Status is
 //
@@ -75,12 +69,6 @@ type Outcome struct {
 	Shortlist      []Idea     `json:"shortlist"`                // ideas that passed the gate, the best first
 	Report         string     `json:"report,omitempty"`         // HTML of Rules.Report or of the ui_creator. It is not sanitised: see Page
 }
-
-// MarshalJSON implements json.Marshaler.
-func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
 // Result returns the title and the description of the final idea, or "".
 func (o Outcome) Result() string {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // Rules are the rules of a team that the host may replace. Nil is the rule of
@@ -55,12 +54,6 @@ func DefaultRules() Rules {
 	}
 	return Rules{Turns: InOrder{}, Grader: ByModerator{}, Scorer: even, Gate: grading.Bands{}, Ranker: grading.ByScore{}, Retrier: orchestrator.Attempts{}}
 }
-
-// MarshalJSON implements json.Marshaler. A rule of the host has no JSON: the error names it.
-func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, DefaultRules()) }
-
-// UnmarshalJSON implements json.Unmarshaler. Unknown rules and fields are faults.
-func (r *Rules) UnmarshalJSON(data []byte) error { return team.DecodeRules(data, r, DefaultRules()) }
 
 // Turns is a rule of a team: it says who speaks next in a round.
 //

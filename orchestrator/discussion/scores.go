@@ -127,7 +127,7 @@ func markOf(name string, v any) (*float64, error) {
 		return nil, nil //nolint:nilnil // no mark is no fault
 	}
 	x, err := strconv.ParseFloat(textOf(v), 64)
-	if err != nil || !(x >= 0 && x <= maxScore) { // NaN is refused too
+	if err != nil || inRange(name, x) != nil {
 		return nil, fmt.Errorf("%s is %.40v, want a number of 0 to %d", name, v, maxScore)
 	}
 	return &x, nil
@@ -164,16 +164,13 @@ func (r *run) validate(c *orchestrator.Context) error {
 	if err != nil && !r.broke(err) {
 		found, err = r.grade(c)
 	}
-	if r.broke(err) {
-		return err
-	}
 	move := scored
-	if err == nil {
+	switch {
+	case err == nil:
 		err = r.apply(c, found)
-	} else {
-		move = unusable
+	case !r.broke(err):
 		r.Warn(c, warnUngraded, string(Moderator), "%s", err.Error())
-		err = nil
+		move, err = unusable, nil
 	}
 	if err == nil {
 		err = r.assume(c)
@@ -216,12 +213,11 @@ func outOfRange(found []Evaluation) (err error) {
 	return err
 }
 
-// inRange returns an error unless x is a number of 0 to 10.
 func inRange(what string, x float64) error {
-	if !(x >= 0 && x <= maxScore) { // NaN is refused too
-		return fmt.Errorf("%s is %v, want 0 to %d", what, x, maxScore)
+	if x >= 0 && x <= maxScore { // NaN is refused
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%s is %v, want 0 to %d", what, x, maxScore)
 }
 
 // moderate asks the moderator.
