@@ -47,7 +47,7 @@ const (
 
 // ask calls an agent, with its repairs and the tries that k.retrier wants.
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (T, error) {
-	working := orchestrator.Working{Role: k.ID, ID: k.ID}
+	earlier, working := k.tries, orchestrator.Working{Role: k.ID, ID: k.ID}
 	if k.Category != "" {
 		working.Role, working.Group = "worker", string(k.Category)
 	}
@@ -63,7 +63,10 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 			},
 			After: func(c *orchestrator.Context, used providers.Usage, err error) error { return r.called(c, k, used, err) },
 			Wait:  func(wait time.Duration) time.Duration { return r.within(c, wait) },
-			Event: func(e team.Event) team.Telling { return &Event{Event: e, Step: k.step} },
+			Event: func(e team.Event) team.Telling {
+				e.Try += earlier
+				return &Event{Event: e, Step: k.step}
+			},
 		},
 	}
 	return seat.Ask(c, r.Run, promptData{k.ID, k.Category, k.Revises, r.state.Input.brief(), r.state.Iteration})

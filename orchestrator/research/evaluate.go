@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
@@ -32,7 +34,8 @@ type supervisorInput struct {
 func (r *run) evaluate(c *orchestrator.Context) error {
 	s := r.state
 	it := &iteration{Iteration: Iteration{Plan: *s.Plan}, writing: s.Writing, quality: s.Results.Quality}
-	work := Work{s.Input, s.Iteration, articleOf(s.Writing), sourcesOf(s.Research), s.Results, r.missed}
+	work := Work{s.Input, s.Iteration, articleOf(s.Writing), sourcesOf(s.Research), s.Results, r.missed, nil}
+	work.supervisor = r.supervisor(work)
 	began, spent := c.Elapsed(), c.Spent().Cost
 	var err error
 	it.grade, err = r.grade(c, work)
@@ -52,23 +55,36 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	return r.conclude(c, it, len(work.Sources))
 }
 
-// grade returns the marks of the Grader, or of the supervisor.
-func (r *run) grade(c *orchestrator.Context, work Work) (Grade, error) {
-	if r.Rules.Grader != nil {
-		return rule(r, c, "supervisor", "Grader", func() (Grade, error) { return r.Rules.Grader.Grade(c, work) }, Grade.check)
+// grade returns what the Grader says. After an error it is asked once more.
+func (r *run) grade(c *orchestrator.Context, work Work) (g Grade, err error) {
+	for range 2 {
+		var failed error
+		g, err = rule(r, c, "supervisor", "Grader", func() (g Grade, _ error) {
+			if g, failed = r.Rules.Grader.Grade(c, work); failed != nil {
+				g = Grade{}
+			}
+			return g, nil
+		}, Grade.check)
+		if err = cmp.Or(err, failed); err == nil || team.Ends(err) || r.broken(err) {
+			break
+		}
 	}
-	in := work.Input
+	return g, err
+}
+
+// supervisor returns how the supervisor is asked about work.
+func (r *run) supervisor(work Work) func(c *orchestrator.Context) (Grade, error) {
+	in, made := work.Input, work.Results
 	k := r.call("evaluate", "supervisor", r.Agents.Supervisor, marksWanted, supervisorInput{
-		Research: shown(work.Results.Research), Analysis: shown(work.Results.Analysis), Writing: shown(work.Results.Writing), Quality: shown(work.Results.Quality),
+		Research: shown(made.Research), Analysis: shown(made.Analysis), Writing: shown(made.Writing), Quality: shown(made.Quality),
 		Brief: in.brief(), Threshold: *in.MinQuality, Iteration: work.Iteration, MaxIterations: r.Policy.Iterations, Missed: work.Missed,
 		Words: work.Article.Words, Sources: len(work.Sources), Lacking: max(in.MinSources-len(work.Sources), 0),
 	})
-	k.grace, k.retrier = 30*time.Second, orchestrator.Attempts{Max: 2}
-	m, err := ask(r, c, k, read[marks](marksIn))
-	if err != nil {
-		return Grade{}, err
+	k.grace = 30 * time.Second
+	return func(c *orchestrator.Context) (Grade, error) {
+		m, err := ask(r, c, k, read[marks](marksIn))
+		return m.grade(), err
 	}
-	return m.grade(), nil
 }
 
 // score sets the score of a graded iteration.

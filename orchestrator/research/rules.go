@@ -19,7 +19,7 @@ import (
 type Rules struct {
 	Optimiser Optimiser                                       `json:"optimiser,omitzero"` // makes a plan fit money and time; nil: BestFit{}
 	Selector  routing.Selector                                `json:"selector,omitzero"`  // chooses the workers that a planner can name, in the order in which it reads them; nil: Everyone{}
-	Grader    orchestrator.Grader[Work, Grade]                `json:"-"`                  // marks the result of an iteration; nil: the supervisor
+	Grader    orchestrator.Grader[Work, Grade]                `json:"-"`                  // marks the result of an iteration; nil: BySupervisor{}
 	Scorer    grading.Scorer                                  `json:"scorer,omitzero"`    // makes a score of 0 to 1 of the marks; nil: grading.DefaultFacets
 	Gate      grading.Gate[grading.Standing, grading.Verdict] `json:"gate,omitzero"`      // decides what follows an iteration's score, 0 to 1; nil: grading.Rounds{}
 	Ranker    grading.Ranker                                  `json:"ranker,omitzero"`    // puts the iteration first whose article is returned if none is good enough; nil: Best{}
@@ -34,11 +34,10 @@ type Rules struct {
 	Admit func(in Input) error `json:"-"`
 }
 
-// DefaultRules returns the rules of teams that are given none. Grader, Permit and Admit are
-// nil.
+// DefaultRules returns the rules of teams that are given none. Permit and Admit are nil.
 func DefaultRules() Rules {
 	return Rules{
-		Optimiser: BestFit{}, Selector: Everyone{}, Scorer: grading.DefaultFacets, Gate: grading.Rounds{}, Ranker: Best{},
+		Optimiser: BestFit{}, Selector: Everyone{}, Grader: BySupervisor{}, Scorer: grading.DefaultFacets, Gate: grading.Rounds{}, Ranker: Best{},
 		Retrier: orchestrator.Attempts{Max: 3, Wait: 2 * time.Second, Factor: 2, Final: true},
 	}
 }
@@ -51,7 +50,7 @@ func (r *Rules) UnmarshalJSON(data []byte) error { return team.DecodeRules(data,
 func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, DefaultRules()) }
 
 // ErrRule is the code of a rule that failed, panicked, or answered out of its range. The run
-// fails with all that it has.
+// fails with all that it has. A Grader that fails twice leaves the iteration ungraded.
 const ErrRule = agent.Code("research/rule")
 
 // ErrNotPermitted is the code of a move that Rules.Permit refused.
@@ -115,6 +114,17 @@ type Work struct {
 	Sources   []Source // the most relevant first
 	Results   Results  // all that workers made
 	Missed    []string // workers that failed or were skipped
+
+	supervisor func(c *orchestrator.Context) (Grade, error)
+}
+
+// BySupervisor is the [orchestrator.Grader] that asks the supervisor of the team. A Grader
+// of the host may call its Grade with the work that it got.
+type BySupervisor struct{}
+
+// Grade returns the marks of the supervisor.
+func (BySupervisor) Grade(c *orchestrator.Context, work Work) (Grade, error) {
+	return work.supervisor(c)
 }
 
 // Grade is what a Grader returns.

@@ -221,7 +221,7 @@ func TestRulesThatFail(t *testing.T) {
 		{"a Selector makes up a worker", "planner", "PLANNING", `"ghost" is unknown`, selector(func([]routing.Candidate) []routing.Candidate { return []routing.Candidate{{ID: "ghost"}} }), ""},
 		{"a Selector chooses twice", "planner", "PLANNING", "chosen twice", selector(func(all []routing.Candidate) []routing.Candidate { return append(all, all[0]) }), ""},
 		{"a Selector leaves out the writer", "planner", "PLANNING", "no critical writer", selector(func(all []routing.Candidate) []routing.Candidate { return all[:1] }), ""},
-		{"a Grader errs", "supervisor", "EVALUATING", "Rules.Grader: boom", grader(research.Grade{}, errBoom), "one"},
+		{"a Grader panics", "supervisor", "EVALUATING", "panicked: oh", research.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, research.Work) (research.Grade, error) { panic("oh") })}, "one"},
 		{"a Grader marks out of range", "supervisor", "EVALUATING", `the mark "x" is 90, want 0 to 1`, grader(research.Grade{Marks: grading.Marks{{Name: "x", Value: 90}}}, nil), "one"},
 		{"a Grader marks the whole", "supervisor", "EVALUATING", `"overall", which the score has`, grader(research.Grade{Marks: grading.Marks{{Name: "overall", Value: 1}}}, nil), "one"},
 		{"a Scorer errs", "supervisor", "EVALUATING", "Rules.Scorer: boom", scorer(0, errBoom), "one"},
@@ -279,6 +279,22 @@ func TestRulesThatFail(t *testing.T) {
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrInvalidPlan)
 		require.NotErrorIs(t, got.err, research.ErrRule)
+	})
+	t.Run("a Grader that fails twice leaves the work ungraded", func(t *testing.T) {
+		p := three(0.9)
+		asked := 0
+		p.cfg.Rules.Grader = orchestrator.GradeWith(func(c *orchestrator.Context, work research.Work) (research.Grade, error) {
+			if asked++; asked == 1 {
+				return research.Grade{}, errBoom
+			}
+			return research.BySupervisor{}.Grade(c, work)
+		})
+		assert.Equal(t, orchestrator.Completed, p.play(t).out.Status)
+		p.cfg.Rules = grader(research.Grade{}, errBoom)
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.Equal(t, "iteration 1 was not graded: boom", got.warning(t, "research/ungraded").Message)
 	})
 	t.Run("a Grader may find work that cannot be graded", func(t *testing.T) {
 		p := three(0.9)
