@@ -1,7 +1,7 @@
 package main
 
 import (
-	"strings"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,14 +11,13 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
-var brief = Brief{Goal: "tea", Sections: 3}
-
-// scripts answer by the prompt, because writers run in parallel.
+// scripts answer by the prompt, because sections are written in parallel.
 func scripts(t testing.TB) agent.Roster {
 	return agent.Roster{
-		"planner": flowtest.NewScript(t, plan{Titles: []string{"leaves", "water", "time", "cups"}}),
+		"planner": flowtest.NewScript(t, `{"Titles": ["leaves", "water", "time", "cups"]}`),
 		"writer": flowtest.NewScript(t).
 			On("warmer", "good water").
 			On("leaves", "good leaves").
@@ -27,90 +26,107 @@ func scripts(t testing.TB) agent.Roster {
 		"critic": flowtest.NewScript(t).
 			On("weak", orchestrator.Verdict{Score: 40, Feedback: "warmer"}).
 			On("good", orchestrator.Verdict{Score: 90}),
-		"reviewer": flowtest.NewScript(t).
-			On("leaves", flowtest.Delay(time.Hour, "late")).
-			On("water", flowtest.Delay(time.Second, "first")).
-			On("time", flowtest.Delay(time.Minute, "second")),
+		"editor": flowtest.NewScript(t).On("leaves", "All about tea."),
 	}
 }
 
-func newCase() *flowtest.Case[Brief, Report] {
-	c := flowtest.New(report, brief, scripts)
-	c.Answers = map[string]any{publish: true}
+// play is a run of a team with a config in JSON, whose person answers yes or no.
+func play(t *testing.T, config string, yes bool) *flowtest.Case[Brief, Report] {
+	t.Helper()
+	flow, err := team.Read(gazette, []byte(config))
+	require.NoError(t, err)
+	c := flowtest.New(flow, Brief{Goal: "tea", Sections: 3}, scripts)
+	c.Answers = map[string]any{"publish": yes}
 	return c
 }
 
 func TestReport(t *testing.T) {
-	out, _, err := newCase().Run(t)
+	c := play(t, `{"gate": 80}`, true)
+	out, log, err := c.Run(t)
 	require.NoError(t, err)
 	assert.Equal(t, orchestrator.Completed, out.Status)
-	assert.Equal(t, []Section{
-		{Title: "leaves", Text: "good leaves", Score: 90},
-		{Title: "water", Text: "good water", Score: 90},
-		{Title: "time", Text: "good time", Score: 90},
-	}, out.Sections, "the brief wants three sections, and weak water was tried again")
-	assert.Equal(t, []string{"water: first", "time: second"}, out.Reviews)
+	assert.Equal(t, []string{"leaves", "water", "time"}, out.Titles, "the brief wants three sections")
+	assert.Equal(t, "good water", out.Sections[1].Value)
+	assert.Equal(t, 2, out.Sections[1].Tries, "weak water was tried again with the feedback")
+	assert.Equal(t, "All about tea.", out.Text)
+	count := map[string]int{}
+	for _, rec := range log {
+		count[rec.Kind]++
+	}
+	assert.Equal(t, 3, count["gazette.section.written"])
+	assert.Equal(t, count["called"], count["gazette.agent.finished"])
+	assert.Equal(t, 1, count["gazette.run.finished"])
+
+	html, err := Page(out)
+	require.NoError(t, err)
+	for _, want := range []string{"<h1>tea</h1>", "All about tea.", "Completed"} {
+		assert.Contains(t, html, want)
+	}
+	data, err := json.Marshal(out)
+	require.NoError(t, err)
+	var again Report
+	require.NoError(t, json.Unmarshal(data, &again))
+	assert.Equal(t, out, again)
+	assert.Regexp(t, `"elapsed":"[0-9.]+ms"`, string(data))
 }
 
 func TestPersonRefuses(t *testing.T) {
-	c := newCase()
-	c.Answers[publish] = false
-	out, _, err := c.Run(t)
-	require.NoError(t, err)
-	assert.Equal(t, orchestrator.Partial, out.Status)
+	out, _, err := play(t, `{}`, false).Run(t)
+	require.ErrorContains(t, err, "gazette: the person did not publish it")
+	assert.Equal(t, orchestrator.Failed, out.Status)
+	assert.Equal(t, "All about tea.", out.Text, "the work is there")
 }
 
-func TestPersonDoesNotAnswer(t *testing.T) {
-	c := newCase()
-	c.Answers = nil
-	out, _, err := c.Run(t) // 24 hours of virtual time
-	require.NoError(t, err)
-	assert.Equal(t, orchestrator.Partial, out.Status)
-	assert.Len(t, out.Sections, 3)
-}
-
-// Each of five shares allows three calls: enough for a section that passes at once,
-// not for one that is tried twice.
+// Each of four shares has three calls: enough for a section that passes at once, not for
+// one that is tried twice.
 func TestBudget(t *testing.T) {
-	c := flowtest.New(report, brief, scripts)
-	c.Answers = map[string]any{publish: true}
-	c.Options.Budget = orchestrator.Budget{Calls: 13} // one is the planner's
-	out, _, err := c.Run(t)
+	out, _, err := play(t, `{"limits": {"calls": 13}}`, true).Run(t) // one is the planner's
 	require.NoError(t, err)
 	assert.Equal(t, []string{"water"}, out.Unverified)
-	assert.Equal(t, Section{Title: "water", Text: "weak water", Score: 40}, out.Sections[1], "the best so far")
-}
-
-func TestPlannerFails(t *testing.T) {
-	const down = agent.Code("acme/down")
-	_, _, err := flowtest.New(report, brief, func(t testing.TB) agent.Roster {
-		s := flowtest.NewScript(t)
-		return agent.Roster{"planner": flowtest.NewScript(t, down), "writer": s, "critic": s, "reviewer": s}
-	}).Run(t)
-	require.ErrorIs(t, err, down)
-	assert.ErrorContains(t, err, "plan: ")
-}
-
-func TestNothingToWrite(t *testing.T) {
-	for titles, sections := range map[string]int{"": 3, "leaves": -1} {
-		_, _, err := flowtest.New(report, Brief{Goal: "tea", Sections: sections}, func(t testing.TB) agent.Roster {
-			s := flowtest.NewScript(t)
-			return agent.Roster{"planner": flowtest.NewScript(t, plan{Titles: strings.Fields(titles)}), "writer": s, "critic": s, "reviewer": s}
-		}).Run(t)
-		require.ErrorContains(t, err, "no section to write")
+	assert.Equal(t, orchestrator.Partial, out.Status)
+	assert.Equal(t, "weak water", out.Sections[1].Value, "the best so far")
+	for limits, want := range map[string]error{`{}`: orchestrator.ErrTimeout, `{"time": "1h"}`: orchestrator.ErrBudget} {
+		c := play(t, `{"limits": `+limits+`}`, true)
+		c.Answers = nil // nobody answers, for 24 hours of virtual time
+		out, _, err = c.Run(t)
+		require.ErrorIs(t, err, want)
+		assert.Equal(t, want == orchestrator.ErrBudget, out.Status == orchestrator.OutOfBudget)
+		assert.GreaterOrEqual(t, out.Elapsed, time.Hour)
 	}
 }
 
-func TestCrash(t *testing.T) { newCase().Sweep(t) }
-
-func TestOrder(t *testing.T) {
-	c := flowtest.New(report, brief, func(t testing.TB) agent.Roster {
-		r := scripts(t)
-		r["reviewer"] = flowtest.NewScript(t).On("good", "fine") // in any order: the log decides it
-		return r
+func TestFaults(t *testing.T) {
+	for config, want := range map[string]string{
+		`{"gate": 101, "tries": 10}`:  "gazette: Gate is 101, want 0 to 100\nTries is 10, want 1 to 9",
+		`{"limits": {"tme": "5m"}}`:   "gazette: limits.tme is unknown",
+		`{"agents": {"planner": 1}}`:  "gazette: agents.planner is a JSON number, want a string",
+		`{"limits": {"calls": -2}}`:   "gazette: Limits.Calls is -2, want 0 or more",
+		`{"limits": {"time": "5 m"}}`: `gazette: limits.time is "5 m", want a duration such as "5m", or a number of seconds`,
+	} {
+		_, err := team.Read(gazette, []byte(config))
+		assert.EqualError(t, err, want)
+	}
+	flow, err := team.Read(gazette, []byte(`{"agents": {"critic": "critc"}}`))
+	require.NoError(t, err)
+	nobody := agent.Func(nil)
+	_, err = flow.Run(t.Context(), orchestrator.Local(agent.Roster{"planner": nobody, "writer": nobody, "critic": nobody, "editor": nobody}), Brief{Goal: "tea", Sections: 3})
+	require.ErrorContains(t, err, `"critc", which Agents.Critic of the team wants: did you mean "critic"?`)
+	c := flowtest.New(flow, Brief{Sections: 12}, func(testing.TB) agent.Roster {
+		return agent.Roster{"planner": nobody, "writer": nobody, "critc": nobody, "editor": nobody}
 	})
-	c.Answers = map[string]any{publish: true}
-	c.Determinism(t)
+	out, _, err := c.Run(t)
+	require.ErrorIs(t, err, orchestrator.ErrMalformed)
+	assert.ErrorContains(t, err, "Goal is empty")
+	assert.Equal(t, orchestrator.Failed, out.Status)
 }
 
-func TestProgramRuns(t *testing.T) { require.NoError(t, run(t.Context())) }
+// Killed behind every record, with every answer of the person, it ends the same.
+func TestCrash(t *testing.T) {
+	play(t, `{}`, true).Sweep(t)
+	play(t, `{}`, false).Sweep(t)
+	play(t, `{"limits": {"calls": 13}}`, true).Sweep(t)
+}
+
+func TestOrder(t *testing.T) { play(t, `{}`, true).Determinism(t) }
+
+func TestProgramRuns(*testing.T) { main() }

@@ -1,6 +1,20 @@
 // Package team is what teams have in common, so that a team is its rules and its order of
 // work, and little else. The teams of this module stand on it; a program's own can, too.
 //
+// The shortest way is a [Definition], of which [New] and [Read] make the flow: they check the
+// Config, begin the run and end it. [Ask] and [Refine] are what such a team is made of:
+//
+//	var forge = team.Definition[Config, Order, Ware]{
+//		Name: "forge", Prompts: files, Samples: samples,
+//		Do: func(c *orchestrator.Context, r *team.Run, cfg Config, in Order, out *Ware) (err error) {
+//			out.Text, err = team.Ask[string](c, r, cfg.Agents.Smith, "work.tmpl", in)
+//			return err
+//		},
+//	}
+//	flow, err := team.Read(forge, config) // JSON
+//
+// What follows is for teams that need more.
+//
 // # Config
 //
 // A Config is a struct with tags. [Check] finds all its faults, and [Defaults] sets what is

@@ -15,7 +15,12 @@ import (
 // FillRules returns rules with the defaults where a rule is nil. It copies rules that are
 // of their default's type; a host's own rule is used as it is.
 func FillRules[R any](rules, defaults R) R {
-	eachRule(reflect.ValueOf(&rules).Elem(), reflect.ValueOf(defaults), "", func(_ string, rule, byDefault reflect.Value) {
+	fillRules(reflect.ValueOf(&rules).Elem(), reflect.ValueOf(defaults))
+	return rules
+}
+
+func fillRules(rules, defaults reflect.Value) {
+	eachRule(rules, defaults, "", func(_ string, rule, byDefault reflect.Value) {
 		switch {
 		case byDefault.IsNil():
 		case rule.IsNil():
@@ -24,7 +29,6 @@ func FillRules[R any](rules, defaults R) R {
 			rule.Set(clone(rule.Elem()))
 		}
 	})
-	return rules
 }
 
 // Rules adds what is wrong with each rule that has a method Validate() error. name is that

@@ -28,7 +28,7 @@ func TextOf(resp agent.Response) string {
 // Seat is a member of a team, and what it is asked for: an A. It is a value: a copy with
 // another Prompt or Request asks the same member for something else.
 type Seat[A any] struct {
-	Who    string // member in events, warnings and for the Retrier: its role or ID
+	Who    string // member in events, warnings and for the Retrier: its role or ID; "": Agent
 	Agent  string // name in the roster
 	Prompt string // template in Start.Prompts that makes the prompt, such as "plan.tmpl"; "": Request.Prompt is the prompt
 
@@ -96,6 +96,7 @@ func (s Seat[A]) Ask(c *orchestrator.Context, r *Run, data any) (A, error) {
 
 // Call is [Seat.Ask] with all that came of it. Beside an error the Reply has what there is.
 func (s Seat[A]) Call(c *orchestrator.Context, r *Run, data any) (reply Reply[A], err error) {
+	s.Who = cmp.Or(s.Who, s.Agent)
 	read, err := s.reader()
 	if err != nil {
 		return reply, err

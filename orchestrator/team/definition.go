@@ -1,0 +1,169 @@
+package team
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+)
+
+// Definition is a team: what [New] makes a flow of. Its types are structs:
+//
+//   - C, the Config, has a struct or a list Agents with the names of all agents. It may have
+//     Name, Limits, Rules, and Prompts (an fs.FS of templates that replace those of the team).
+//   - I, the Input, may have Limits.
+//   - O, the Outcome, embeds orchestrator.Outcome.
+type Definition[C, I, O any] struct {
+	Name    string           // name of the team in codes and kinds, and of its flow if the Config has none
+	Version int              // version of the flow, as Flow.Version
+	Prompts fs.FS            // templates of the prompts, in its root or in a folder prompts; nil: there are none
+	Samples map[string][]any // a value or more for each template, by its file name: New fills it with each
+	Rules   any              // defaults of Config.Rules, of the same type; nil: they have none
+
+	// Begin sets fields of the Start of a run, such as Asked and Permit. State is the Outcome
+	// unless Begin sets it. Nil sets nothing.
+	Begin func(cfg C, in I, s *Start)
+
+	// Do is the work. It fills out, and returns why it ended early, or nil. The Run has begun,
+	// c is under its budget, and New ends it.
+	Do func(c *orchestrator.Context, r *Run, cfg C, in I, out *O) error
+}
+
+// New returns the flow of a team with a Config: checked by its tags, with its defaults. One
+// error has all faults. The flow begins a [Run], checks the Input by its tags, does the work,
+// and ends the Run with the status that follows from its error.
+func New[C, I, O any](d Definition[C, I, O], cfg C) (orchestrator.Flow[I, O], error) {
+	cfg = Clone(cfg)
+	faults := errors.Join(Check(cfg), d.check())
+	Defaults(&cfg)
+	name, _ := fieldOf[string](cfg, "Name")
+	if name == "" {
+		name = d.Name
+	}
+	rules := reflect.ValueOf(&cfg).Elem().FieldByName("Rules")
+	var f Faults
+	if d.hasRules() {
+		fillRules(rules, reflect.ValueOf(d.Rules))
+		f.Rules("Rules", rules.Interface())
+	}
+	host, _ := fieldOf[fs.FS](cfg, "Prompts")
+	texts, err := d.prompts(host)
+	if err := errors.Join(faults, f.Err(), err); err != nil {
+		return orchestrator.Flow[I, O]{}, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	var names []string
+	if agents := reflect.ValueOf(cfg).FieldByName("Agents"); agents.IsValid() {
+		find(agents, "", 0, func(agent, _ string) { names = append(names, agent) })
+	}
+	roles := Roles(cfg, names)
+	if rules.IsValid() {
+		names = append(names, RuleAgents(rules.Interface())...)
+	}
+	return orchestrator.Flow[I, O]{
+		Name: name, Version: d.Version, Agents: slices.DeleteFunc(names, func(n string) bool { return n == "" }), Roles: roles,
+		Do: func(c *orchestrator.Context, in I) (O, error) { return d.run(c, cfg, in, texts) },
+	}, nil
+}
+
+// run is one run of the team.
+func (d Definition[C, I, O]) run(c *orchestrator.Context, cfg C, in I, texts prompt.Set) (O, error) {
+	out := new(O)
+	limits, _ := fieldOf[Limits](cfg, "Limits")
+	own, _ := fieldOf[Limits](in, "Limits")
+	s := Start{Team: d.Name, Outcome: outcomeOf(out), Limits: own.Or(limits), Prompts: texts, State: func() any { return *out }}
+	if d.Begin != nil {
+		d.Begin(cfg, in, &s)
+	}
+	r, c := Begin(c, s)
+	err := Check(in)
+	if err != nil {
+		err = agent.ErrorOf(fmt.Errorf("%w: the input: %w", orchestrator.ErrMalformed, err))
+	} else {
+		err = d.Do(c, r, cfg, in, out)
+	}
+	r.End(c, err, nil)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return *out, err
+}
+
+// check returns what is wrong with d itself.
+func (d Definition[C, I, O]) check() error {
+	var f Faults
+	f.If(d.Name == "", "Definition.Name is empty")
+	f.If(d.Do == nil, "Definition.Do is nil")
+	f.If(outcomeOf(new(O)) == nil, "%T does not embed orchestrator.Outcome", *new(O))
+	f.If(d.Rules != nil && !d.hasRules(), "Definition.Rules is a %T, and no field Rules of %T is", d.Rules, *new(C))
+	return f.Err()
+}
+
+// hasRules reports whether the Config has the rules of which d has defaults.
+func (d Definition[C, I, O]) hasRules() bool {
+	field, ok := reflect.TypeFor[C]().FieldByName("Rules")
+	return ok && d.Rules != nil && field.Type == reflect.TypeOf(d.Rules)
+}
+
+// prompts reads the templates of the team, or those of the host in their place.
+func (d Definition[C, I, O]) prompts(host fs.FS) (prompt.Set, error) {
+	own := d.Prompts
+	if own == nil {
+		return prompt.Set{}, nil
+	}
+	if _, err := fs.Stat(own, "prompts"); err == nil {
+		if own, err = fs.Sub(own, "prompts"); err != nil {
+			return prompt.Set{}, err
+		}
+	}
+	return prompt.New(prompt.Source{Own: own, Host: host, Samples: d.Samples})
+}
+
+// fieldOf returns the field of a struct with that name and type.
+func fieldOf[T any](v any, name string) (value T, ok bool) {
+	s := reflect.ValueOf(v)
+	if s.Kind() != reflect.Struct {
+		return value, false
+	}
+	f := s.FieldByName(name)
+	if !f.IsValid() || f.Type() != reflect.TypeFor[T]() || f.Kind() == reflect.Interface && f.IsNil() {
+		return value, false
+	}
+	return reflect.TypeAssert[T](f)
+}
+
+// outcomeOf returns the Outcome that *out embeds, or nil.
+func outcomeOf(out any) *orchestrator.Outcome {
+	v := reflect.ValueOf(out).Elem()
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	if f := v.FieldByName("Outcome"); f.IsValid() && f.Type() == reflect.TypeFor[orchestrator.Outcome]() {
+		return f.Addr().Interface().(*orchestrator.Outcome) //nolint:errcheck // it is of that type
+	}
+	return nil
+}
+
+// Read is [New] with a Config in JSON, as [Decode] reads it.
+func Read[C, I, O any](d Definition[C, I, O], config []byte) (orchestrator.Flow[I, O], error) {
+	var cfg C
+	read := func() error { return Decode(config, &cfg) }
+	if own, ok := any(&cfg).(json.Unmarshaler); ok { // such as a Config with rules
+		read = func() error { return own.UnmarshalJSON(config) }
+	}
+	if err := read(); err != nil {
+		return orchestrator.Flow[I, O]{}, fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return New(d, cfg)
+}
+
+// Ask asks an agent for an A with the prompt that a template makes of data: it is a [Seat]
+// without anything else.
+func Ask[A any](c *orchestrator.Context, r *Run, agent, template string, data any) (A, error) {
+	return Seat[A]{Agent: agent, Prompt: template}.Ask(c, r, data)
+}
