@@ -138,6 +138,7 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) e
 	switch {
 	case err == nil:
 		if err := w.setScore(c, &g); err != nil {
+			a.Ungraded = prompt.OneLine(err.Error())
 			return err
 		}
 		a.Score, a.ScoreDefaulted = grading.Effective(g.Score, self)

@@ -184,6 +184,11 @@ func TestSeams(t *testing.T) {
 		}
 		names(reflect.TypeFor[hierarchy.Rules](), "")
 	})
+	t.Run("they stand flowtest's checks", func(t *testing.T) {
+		c := recital(t, poets(hierarchy.Rules{}))
+		c.Quick = testing.Short()
+		flowtest.Rules(t, func() hierarchy.Config { return poets(hierarchy.DefaultRules()) }, hierarchy.New, c)
+	})
 	for name, tt := range seams {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,6 +199,10 @@ func TestSeams(t *testing.T) {
 			out, _, err := c.Run(t)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, sum(out))
+			if name == "Gates.Review" {
+				assert.Equal(t, "the review rejected score 72", out.Reports[0].Specialists[1].ReviewNotes)
+			}
+			c.Quick = testing.Short()
 			c.Sweep(t)
 		})
 	}
@@ -263,6 +272,9 @@ func TestRulesThatFail(t *testing.T) {
 			require.ErrorIs(t, err, hierarchy.ErrUnable)
 			assert.Equal(t, orchestrator.Failed, out.Status)
 			assert.Contains(t, out.Warnings, orchestrator.Warning{Code: "hierarchy/rule", Who: tt.who, Message: tt.says})
+			if name == "Scores.Output" {
+				assert.Equal(t, "not graded: "+tt.says+"; stopped: "+tt.says, out.Reports[0].Specialists[0].ReviewNotes, "no gate saw it")
+			}
 			if len(out.Reports) > 0 && !strings.HasPrefix(name, "Scores.Overall") {
 				assert.Equal(t, hierarchy.DepartmentFailed, out.Reports[0].Status, "no head takes over")
 			}

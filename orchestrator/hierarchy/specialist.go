@@ -162,7 +162,11 @@ func (s *SpecialistResult) notes() string {
 	case grading.RevisionNeeded:
 		notes = append(notes, fmt.Sprintf("score %s is acceptable but could be improved", number(s.Score)))
 	case grading.Rejected:
-		if s.Ungraded == "" {
+		switch {
+		case s.Ungraded != "":
+		case grading.Passes(s.Score, s.Threshold):
+			notes = append(notes, fmt.Sprintf("the review rejected score %s", number(s.Score)))
+		default:
 			notes = append(notes, fmt.Sprintf("score %s is below the threshold of %s", number(s.Score), number(s.Threshold)))
 		}
 	}
