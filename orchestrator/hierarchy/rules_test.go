@@ -280,6 +280,20 @@ func TestRulesThatFail(t *testing.T) {
 			}
 		})
 	}
+	t.Run("beside a specialist that was refused", func(t *testing.T) {
+		out, _, err := recital(t, poets(hierarchy.Rules{
+			Gates: hierarchy.Gates{Attempt: grading.GateWith(func(grading.Standing) grading.Decision { return "maybe" })},
+			Permit: orchestrator.PermitFunc(func(_ *orchestrator.Context, m orchestrator.Move) error {
+				if m.Path == "dept/words/spec/bard" { // the first one
+					return no
+				}
+				return nil
+			}),
+		})).Run(t)
+		require.ErrorIs(t, err, hierarchy.ErrRule)
+		assert.Equal(t, "bard", out.Reports[0].Specialists[0].AgentID)
+		assert.Contains(t, out.Reports[0].Specialists[0].ReviewNotes, "is not permitted")
+	})
 	t.Run("a partial result", func(t *testing.T) {
 		cfg := poets(hierarchy.Rules{Analyzer: routing.AnalyzerFunc(func(_ string, skills []string) routing.Analysis {
 			if len(skills) > 0 {

@@ -24,7 +24,8 @@ type specialist struct {
 
 // specialists runs the chosen agents on the brief, in parallel or, in a serial
 // department, one after the other, and returns their results in the order of selection.
-// They get only the brief, no other results. The error is what a rule did to one of them.
+// They get only the brief, no other results. The error is what a rule did to one of them, or
+// else that one was refused.
 func (d *department) specialists(c *orchestrator.Context, brief string, chosen []Agent) (results []SpecialistResult, broken error) {
 	d.state.Specialists = make([]SpecialistState, len(chosen))
 	staff := make([]*specialist, len(chosen))
@@ -47,8 +48,9 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 		}
 		results = append(results, done.Value)
 		d.desk.Outcome.Warnings = append(d.desk.Outcome.Warnings, staff[i].desk.Outcome.Warnings...)
-		if codeOf(staff[i].stopped) != "" {
-			broken = cmp.Or(broken, staff[i].stopped)
+		switch code := codeOf(staff[i].stopped); {
+		case code == ErrRule && codeOf(broken) != ErrRule, code != "" && broken == nil:
+			broken = staff[i].stopped
 		}
 	}
 	return results, broken
