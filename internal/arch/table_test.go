@@ -104,9 +104,9 @@ var arrows = map[string]may{
 	"internal/browsertest":            {any: true},
 	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text", "orchestrator/team/page"})},
 	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director"})},
+	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director", "internal/dialect", "orchestrator/team/page"})},
 }
 
 var (

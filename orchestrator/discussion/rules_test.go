@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
+	"github.com/convene-go/convene/orchestrator/flowtest"
 )
 
 // pairs is an answer that gives idea-1, idea-2, … these marks in each of two criteria.
@@ -128,6 +129,16 @@ func TestRules(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
+}
+
+func TestRulesStandTheChecks(t *testing.T) {
+	c, _ := debate{cfg: discussion.Standard(nil)}.open(t)
+	c.Quick = testing.Short()
+	flowtest.Rules(t, func() discussion.Config {
+		cfg := discussion.Standard(nil)
+		cfg.Rules = discussion.DefaultRules()
+		return cfg
+	}, discussion.New, c)
 }
 
 func TestRetrierEndsEarly(t *testing.T) {
