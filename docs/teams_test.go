@@ -131,7 +131,7 @@ func TestDirectorPage(t *testing.T) {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}
 	t.Run("it has every setting", func(t *testing.T) {
-		assert.Equal(t, 53, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
+		assert.Equal(t, 56, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
 		assert.Equal(t, 13, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
 	})
 	t.Run("it has every end", func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestDirectorPage(t *testing.T) {
 			files, pattern, text string
 			least                int
 		}{
-			{"director/*.go", `(?m)^\tEvent\w+ += "([^"]+)"`, part(team, "| kind |"), 26},
+			{"director/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, part(team, "| kind |"), 24},
 			{"director/*.go", `(?m)^\t(Err\w+) += agent\.Code`, part(team, "| `Outcome.End` |"), 7},
 			{"director/*.go", `r\.warn\(c, "([a-z-]+)"`, part(team, "Warnings have the code `director/`"), 15},
 			{"director/*.go", `(?m)^\tOp\w+ += "([^"]+)"`, part(team, "| role |"), 16},

@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/director/portfolio"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -36,7 +37,7 @@ func newFlow(rounds int, price func(agent string) providers.NanoUSD) (orchestrat
 			{ID: "maker", Agent: worker, Phases: []string{"make"}, Estimate: price(worker), Does: "Make the thing itself: a plan, a price list, a page."},
 		},
 		Policy: director.Policy{Phases: []string{"find_out", "make"}, NoTestPlaceholders: true, GiveUp: true, Retry: director.Retry{Attempts: 2}},
-		Limits: director.Limits{Estimate: price(planner)},
+		Limits: team.Limits{Estimate: price(planner)},
 		Bounds: director.Bounds{Parallel: 2},
 	}
 	work, err := director.New(cfg)

@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // lines describes a record; nil: it is not shown.
@@ -21,7 +22,7 @@ func lines(rec runlog.Record) []string {
 	if !strings.HasPrefix(rec.Kind, "director.") || json.Unmarshal(rec.Data, &e) != nil {
 		return nil // a record of the engine's
 	}
-	text := tell(rec.Kind, e)
+	text := tell(team.Kind(rec.Kind), e)
 	if text == "" {
 		return nil
 	}
@@ -32,7 +33,7 @@ func lines(rec runlog.Record) []string {
 }
 
 // tell describes an event in a line; "": it is not shown.
-func tell(kind string, e director.Event) string {
+func tell(kind team.Kind, e director.Event) string {
 	switch kind {
 	case director.EventPhaseChanged:
 		return "phase " + e.To
@@ -57,7 +58,7 @@ func tell(kind string, e director.Event) string {
 		return "a person says " + e.Text
 	case director.EventBudgetExceeded:
 		return "the budget is used up: " + e.Text
-	case director.EventWarningRaised:
+	case "director.warning.raised":
 		if e.Warning == nil {
 			return ""
 		}
@@ -67,7 +68,7 @@ func tell(kind string, e director.Event) string {
 }
 
 // attempted describes what happened to an attempt.
-func attempted(kind string, e director.Event) string {
+func attempted(kind team.Kind, e director.Event) string {
 	switch kind {
 	case director.EventTaskDispatched:
 		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Attempt)

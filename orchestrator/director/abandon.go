@@ -12,7 +12,7 @@ import (
 // without it. An answer that cannot be used means none.
 func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 	var proceed []string
-	if dependents := r.dependents(id); len(dependents) > 0 && r.Policy.OnAbandoned == Ask {
+	if dependents := r.dependents(id); len(dependents) > 0 && r.Policy.OnAbandoned != block {
 		q := r.toDirector(OpReview, "change.tmpl", id, ChangeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
 		q.data = promptData{Abandoned: true}
 		answer, err := ask[ChangeReview](r, c, q, nil)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // change applies a change to the board and emits it. A change that is refused changes
@@ -87,38 +88,38 @@ func (r *run) emitChange(c *orchestrator.Context, ch blackboard.Change, before b
 	e := Event{Task: ch.Task}
 	switch do := ch.Do.(type) {
 	case blackboard.AddTasks:
-		emitAdded(c, do.Tasks, "")
+		r.emitAdded(c, do.Tasks, "")
 	case blackboard.Split:
 		r.emitMoved(c, e, before, "split", blackboard.Move{Reason: "split"})
-		emitAdded(c, do.Into, ch.Task)
+		r.emitAdded(c, do.Into, ch.Task)
 	case blackboard.Edit:
 		e.Edit = &do
-		c.Emit(EventTaskEdited, e)
+		r.Emit(c, EventTaskEdited, &e)
 	case blackboard.Refine:
 		e.Edit, e.Text = &blackboard.Edit{Criteria: do.Criteria}, "refined"
-		c.Emit(EventTaskEdited, e)
+		r.Emit(c, EventTaskEdited, &e)
 	case blackboard.Reblock:
 		e.On, e.Text = string(do.Blocked.Type), do.Blocked.Description
 		e.From, e.To, e.Who = string(before.Status), string(blackboard.Blocked), string(ch.By)
-		c.Emit(EventTaskMoved, e)
+		r.Emit(c, EventTaskMoved, &e)
 	case blackboard.Move:
 		e.Who = string(ch.By)
 		r.emitMoved(c, e, before, string(do.Event), do)
 	case blackboard.AddInsight:
 		e.Task, e.Text = do.SourceTask, do.Summary
-		c.Emit(EventInsightShared, e)
+		r.Emit(c, EventInsightShared, &e)
 	case blackboard.AddDecision:
 		e.Text = do.Area + ": " + do.Summary
-		c.Emit(EventDecisionLogged, e)
+		r.Emit(c, EventDecisionLogged, &e)
 	case blackboard.SetSpec:
 		e.Text = do.Area
-		c.Emit(EventSpecChanged, e)
+		r.Emit(c, EventSpecChanged, &e)
 	}
 }
 
-func emitAdded(c *orchestrator.Context, tasks []blackboard.Definition, instead string) {
+func (r *run) emitAdded(c *orchestrator.Context, tasks []blackboard.Definition, instead string) {
 	for _, d := range tasks {
-		c.Emit(EventTaskAdded, Event{Task: d.ID, Definition: &d, Who: cmp.Or(instead, d.Parent)})
+		r.Emit(c, EventTaskAdded, &Event{Event: team.Event{Who: cmp.Or(instead, d.Parent)}, Task: d.ID, Definition: &d})
 	}
 }
 
@@ -132,5 +133,5 @@ func (r *run) emitMoved(c *orchestrator.Context, e Event, before blackboard.Task
 	if m.Who != "" {
 		e.Who = m.Who
 	}
-	c.Emit(EventTaskMoved, e)
+	r.Emit(c, EventTaskMoved, &e)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -79,7 +80,7 @@ func TestChecked(t *testing.T) {
 			}
 			return writes(a, a.task+".txt", "by "+a.task)
 		}
-		p := r.play(t, s, func(kind string, e director.Event) {
+		p := r.play(t, s, func(kind team.Kind, e director.Event) {
 			if kind == director.EventCommitMerged && e.Task == "db_build" {
 				close(merged)
 			}

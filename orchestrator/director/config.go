@@ -2,13 +2,13 @@ package director
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"time"
 
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -19,13 +19,13 @@ import (
 // "5m" or numbers of seconds, and money is a decimal number of USD. Unknown fields are
 // faults. Prompts have no JSON.
 type Config struct {
-	Name     string    `json:"name,omitzero"`      // name of the flow; "": "director"
-	Agents   Agents    `json:"agents,omitzero"`    // members beside the workers
-	Profiles []Profile `json:"profiles,omitempty"` // kinds of workers, at least one
-	Rules    Rules     `json:"rules,omitzero"`     // what the team computes; nil rules are the defaults
-	Policy   Policy    `json:"policy,omitzero"`    // choices, and what is tried again
-	Limits   Limits    `json:"limits,omitzero"`    // money and calls of the run
-	Bounds   Bounds    `json:"bounds,omitzero"`    // sizes and times inside the run
+	Name     string      `json:"name,omitzero" default:"director"` // name of the flow; "": "director"
+	Agents   Agents      `json:"agents,omitzero"`                  // members beside the workers
+	Profiles []Profile   `json:"profiles,omitempty"`               // kinds of workers, at least one
+	Rules    Rules       `json:"rules,omitzero"`                   // what the team computes; nil rules are the defaults
+	Policy   Policy      `json:"policy,omitzero"`                  // choices, and what is tried again
+	Limits   team.Limits `json:"limits,omitzero"`                  // money, calls and time of a run; Calls count those of a worktree, too, but for commits, merges and removals
+	Bounds   Bounds      `json:"bounds,omitzero"`                  // sizes and times inside a run
 
 	// Prompts replaces templates of the package, by file name ("work.tmpl"). New reads it.
 	// Nil replaces none.
@@ -35,11 +35,11 @@ type Config struct {
 // Agents names the agents beside the workers, as the roster has them. One may have
 // several roles.
 type Agents struct {
-	Director   string `json:"director,omitzero"`   // plans, and decides what comes up; required
-	Strategist string `json:"strategist,omitzero"` // reviews; required
-	Guardian   string `json:"guardian,omitzero"`   // watches workers; "": only time and activity are watched
-	Worktree   string `json:"worktree,omitzero"`   // a Worktrees; "": artifacts are texts in the answers of workers
-	Check      string `json:"check,omitzero"`      // runs the commands of Profile.Check, see CheckInput; "": none are run
+	Director   string `json:"director,omitzero" required:"true"` // plans, and decides what comes up; required
+	Strategist string `json:"strategist,omitzero"`               // reviews; required without Rules.Graders.Work
+	Guardian   string `json:"guardian,omitzero"`                 // watches workers; "": only time and activity are watched
+	Worktree   string `json:"worktree,omitzero"`                 // a Worktrees; "": artifacts are texts in the answers of workers
+	Check      string `json:"check,omitzero"`                    // runs the commands of Profile.Check, see CheckInput; "": none are run
 }
 
 // Policy is what is allowed and what follows. No switch is on by default.
@@ -59,50 +59,44 @@ type Policy struct {
 
 	// OnAbandoned says what becomes of tasks that need one which was abandoned: "ask" (also
 	// "") asks the director whether they continue without it, "block" blocks them.
-	OnAbandoned string `json:"onAbandoned,omitzero"`
+	OnAbandoned string `json:"onAbandoned,omitzero" default:"ask" oneof:"ask block"`
 
 	// OnSilence says what becomes of a task whose question no person answers in time:
 	// "wait" (also "") or "abandon".
-	OnSilence string `json:"onSilence,omitzero"`
+	OnSilence string `json:"onSilence,omitzero" default:"wait" oneof:"wait abandon"`
 
 	Retry Retry `json:"retry,omitzero"` // counts of what is done again
 }
 
-// Retry counts what is done again. orchestrator.None is 0, but for Attempts.
+// Retry counts what is done again. orchestrator.None is 0, but for Attempts. Its JSON may
+// have "maxRetries", which is Attempts without the first.
 type Retry struct {
-	Attempts   int `json:"attempts,omitzero"`   // attempts at one task, the first included; 0: 4
-	Conflicts  int `json:"conflicts,omitzero"`  // failed merges of one task after which it is tried again; 0: 3
-	Replans    int `json:"replans,omitzero"`    // times that the tasks of a run are planned anew; 0: 2
-	Stagnation int `json:"stagnation,omitzero"` // failed reviews, in a row or of one task, that lead to a new plan; 0: 3
-	Outages    int `json:"outages,omitzero"`    // failures of agents in a row, at different tasks, that pause the run; 0: 3
-}
-
-// Limits bound the money and the calls of a run. 0 sets no limit.
-type Limits struct {
-	Cost     providers.NanoUSD `json:"cost,omitzero"`     // money for the whole run
-	Calls    int64             `json:"calls,omitzero"`    // calls of agents, a worktree's among them; commits, merges and removals are made beyond it
-	Estimate providers.NanoUSD `json:"estimate,omitzero"` // money reserved for a call of director, strategist or guardian; 0: not known
+	Attempts   int `json:"attempts,omitzero" default:"4" min:"1"`    // attempts at one task, the first included; 0: 4
+	Conflicts  int `json:"conflicts,omitzero" default:"3" min:"-1"`  // failed merges of one task after which it is tried again; 0: 3
+	Replans    int `json:"replans,omitzero" default:"2" min:"-1"`    // times that the tasks of a run are planned anew; 0: 2
+	Stagnation int `json:"stagnation,omitzero" default:"3" min:"-1"` // failed reviews, in a row or of one task, that lead to a new plan; 0: 3
+	Outages    int `json:"outages,omitzero" default:"3" min:"-1"`    // failures of agents in a row, at different tasks, that pause the run; 0: 3
 }
 
 // Bounds are sizes and times inside a run. orchestrator.None sets no bound, but for
 // Parallel, Tasks and CallTime, which cannot do without.
 type Bounds struct {
-	Parallel  int           `json:"parallel,omitzero"`  // workers at once; 0: 3
-	Tasks     int           `json:"tasks,omitzero"`     // tasks that are not final; 0: 200
-	Depth     int           `json:"depth,omitzero"`     // tasks that cause each other; 0: 3; None: tasks cause none
-	TaskTime  time.Duration `json:"taskTime,omitzero"`  // time of one attempt's calls; 0: 10 min
-	CallTime  time.Duration `json:"callTime,omitzero"`  // time of a call to others than workers and the guardian, who has 60 s; 0: 5 min
-	HumanTime time.Duration `json:"humanTime,omitzero"` // time that a question waits for an answer; 0: for ever
-	Reserve   float64       `json:"reserve,omitzero"`   // percent of the run's money that is kept for reviews; 0: 5
-	Watch     Watch         `json:"watch,omitzero"`     // checks of workers by the guardian
+	Parallel  int           `json:"parallel,omitzero" default:"3" min:"1"`           // workers at once; 0: 3
+	Tasks     int           `json:"tasks,omitzero" default:"200" min:"1"`            // tasks that are not final; 0: 200
+	Depth     int           `json:"depth,omitzero" default:"3" min:"-1"`             // tasks that cause each other; 0: 3; None: tasks cause none
+	TaskTime  time.Duration `json:"taskTime,omitzero" default:"10m" min:"-1"`        // time of one attempt's calls; 0: 10 min
+	CallTime  time.Duration `json:"callTime,omitzero" default:"5m" min:"0"`          // time of a call to others than workers and the guardian, who has 60 s; 0: 5 min
+	HumanTime time.Duration `json:"humanTime,omitzero" min:"-1"`                     // time that a question waits for an answer; 0: for ever
+	Reserve   float64       `json:"reserve,omitzero" default:"5" min:"-1" max:"100"` // percent of the run's money that is kept for reviews; 0: 5
+	Watch     Watch         `json:"watch,omitzero"`                                  // checks of workers by the guardian
 }
 
 // Watch says how often the guardian looks at a worker. orchestrator.None is never.
 type Watch struct {
-	Calls      int           `json:"calls,omitzero"`      // tool calls between two checks, at a risk of 0.5; 0: 15
-	Every      time.Duration `json:"every,omitzero"`      // time between two checks; 0: 1 min
-	Inactivity time.Duration `json:"inactivity,omitzero"` // silence of a worker that ends its attempt; 0: twice Every
-	Async      bool          `json:"async,omitzero"`      // a check is made during the next slice; false: before it
+	Calls      int           `json:"calls,omitzero" default:"15" min:"-1"` // tool calls between two checks, at a risk of 0.5; 0: 15
+	Every      time.Duration `json:"every,omitzero" default:"1m" min:"-1"` // time between two checks; 0: 1 min
+	Inactivity time.Duration `json:"inactivity,omitzero" min:"-1"`         // silence of a worker that ends its attempt; 0: twice Every
+	Async      bool          `json:"async,omitzero"`                       // a check is made during the next slice; false: before it
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -111,71 +105,50 @@ func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
 
-// MarshalJSON implements json.Marshaler.
-func (a Agents) MarshalJSON() ([]byte, error) { return team.Encode(a) }
-
 // UnmarshalJSON implements json.Unmarshaler.
-func (a *Agents) UnmarshalJSON(data []byte) error { return team.Decode(data, a) }
+func (r *Retry) UnmarshalJSON(data []byte) error {
+	type fields Retry
+	var read struct {
+		fields
+		Further *int `json:"maxRetries"`
+	}
+	read.fields = fields(*r)
+	if err := team.Decode(data, &read); err != nil {
+		return err
+	}
+	*r = Retry(read.fields)
+	switch {
+	case read.Further == nil:
+		return nil
+	case r.Attempts != 0:
+		return errors.New("maxRetries is set beside attempts, want one of them")
+	case *read.Further < 0:
+		return fmt.Errorf("maxRetries is %d, want 0 or more", *read.Further)
+	}
+	r.Attempts = max(*read.Further+1, *read.Further) // the largest number has no next one
+	return nil
+}
 
-// MarshalJSON implements json.Marshaler.
-func (p Policy) MarshalJSON() ([]byte, error) { return team.Encode(p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Policy) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
-
-// MarshalJSON implements json.Marshaler.
-func (l Limits) MarshalJSON() ([]byte, error) { return team.Encode(l) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (l *Limits) UnmarshalJSON(data []byte) error { return team.Decode(data, l) }
-
-// MarshalJSON implements json.Marshaler.
-func (b Bounds) MarshalJSON() ([]byte, error) { return team.Encode(b) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (b *Bounds) UnmarshalJSON(data []byte) error { return team.Decode(data, b) }
-
-// MarshalJSON implements json.Marshaler.
-func (w Watch) MarshalJSON() ([]byte, error) { return team.Encode(w) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (w *Watch) UnmarshalJSON(data []byte) error { return team.Decode(data, w) }
-
-// The values of Policy.OnAbandoned and Policy.OnSilence.
+// The values of Policy.OnAbandoned and Policy.OnSilence that the flow looks for.
 const (
-	Ask     = "ask"
-	Block   = "block"
-	Wait    = "wait"
-	Abandon = "abandon"
+	block   = "block"
+	abandon = "abandon"
 )
 
-// withDefaults returns a copy of c in which None is spelled out where it counts.
+// withDefaults returns a copy of c in which None is 0.
 func (c Config) withDefaults() Config {
-	c.Name = cmp.Or(c.Name, "director")
-	c.Profiles = profilesWithDefaults(c.Profiles)
-	p, r, b := &c.Policy, &c.Policy.Retry, &c.Bounds
-	p.Phases, p.Components = phaseOrder(p.Phases, c.Profiles), slices.Clone(p.Components)
-	p.OnAbandoned, p.OnSilence = cmp.Or(p.OnAbandoned, Ask), cmp.Or(p.OnSilence, Wait)
-	for _, count := range []struct {
-		n      *int
-		normal int
-	}{
-		{&r.Attempts, 4}, {&r.Conflicts, 3}, {&r.Replans, 2}, {&r.Stagnation, 3}, {&r.Outages, 3},
-		{&b.Parallel, 3}, {&b.Tasks, 200}, {&b.Depth, 3}, {&b.Watch.Calls, 15},
-	} {
-		*count.n = max(0, cmp.Or(*count.n, count.normal))
+	c = team.Clone(c)
+	silence := c.Bounds.Watch.Inactivity
+	team.Defaults(&c)
+	if silence == 0 {
+		c.Bounds.Watch.Inactivity = 2 * c.Bounds.Watch.Every
 	}
-	for _, wait := range []struct {
-		d      *time.Duration
-		normal time.Duration
-	}{
-		{&b.TaskTime, 600 * time.Second}, {&b.CallTime, 300 * time.Second}, {&b.HumanTime, 0}, {&b.Watch.Every, time.Minute},
-	} {
-		*wait.d = max(0, cmp.Or(*wait.d, wait.normal))
+	c.Bounds.Reserve = max(0, c.Bounds.Reserve)
+	for i := range c.Profiles {
+		c.Profiles[i].Agent = cmp.Or(c.Profiles[i].Agent, c.Profiles[i].ID)
 	}
-	c.Rules = c.Rules.withDefaults(p.Phases)
-	b.Watch.Inactivity = max(0, cmp.Or(b.Watch.Inactivity, 2*b.Watch.Every))
-	b.Reserve = max(0, cmp.Or(b.Reserve, 5))
+	c.Policy.Phases = phaseOrder(c.Policy.Phases, c.Profiles)
+	c.Rules = c.Rules.withDefaults(c.Policy.Phases)
 	return c
 }
 
@@ -183,23 +156,11 @@ func (c Config) withDefaults() Config {
 // nil. given is c before that.
 func (c Config) validate(given Config) error {
 	var f team.Faults
-	f.If(c.Agents.Director == "", "Agents.Director is empty, want the name of an agent")
+	f.Check(given)
 	f.If(c.Agents.Strategist == "" && c.Rules.Graders.Work == nil, "Agents.Strategist is empty, want the name of an agent")
 	f.If(c.Agents.Check != "" && c.Agents.Worktree == "", "Agents.Check is %q, but Agents.Worktree is empty: there is nothing to run commands on", c.Agents.Check)
 	c.validateProfiles(&f)
-	p, b := c.Policy, given.Bounds
-	f.If(p.OnAbandoned != Ask && p.OnAbandoned != Block, "Policy.OnAbandoned is %q, want %q or %q", p.OnAbandoned, Ask, Block)
-	f.If(p.OnSilence != Wait && p.OnSilence != Abandon, "Policy.OnSilence is %q, want %q or %q", p.OnSilence, Wait, Abandon)
-	f.Counts("Policy.Retry", given.Policy.Retry, orchestrator.None)
-	team.Least(&f, "Policy.Retry.Attempts", given.Policy.Retry.Attempts, 0)
-	f.Counts("Limits", given.Limits, 0)
-	f.Counts("Bounds", b, orchestrator.None)
-	f.Counts("Bounds.Watch", b.Watch, orchestrator.None)
-	team.Least(&f, "Bounds.Parallel", b.Parallel, 0)
-	team.Least(&f, "Bounds.Tasks", b.Tasks, 0)
-	team.Least(&f, "Bounds.CallTime", b.CallTime, 0)
 	f.Rules("Rules", c.Rules)
-	f.Within("Bounds.Reserve", c.Bounds.Reserve, 0, 100)
 	return f.Err()
 }
 

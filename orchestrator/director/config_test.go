@@ -2,6 +2,7 @@ package director_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -23,7 +25,7 @@ func TestConfig(t *testing.T) {
 		want   string // "": it is fine
 	}{
 		{"BC53 as it is", func(*director.Config) {}, ""},
-		{"BC53 no director", func(c *director.Config) { c.Agents.Director = "" }, "Agents.Director is empty, want the name of an agent"},
+		{"BC53 no director", func(c *director.Config) { c.Agents.Director = "" }, "Agents.Director is empty"},
 		{"BC53 no strategist", func(c *director.Config) { c.Agents.Strategist = "" }, "Agents.Strategist is empty"},
 		{"BC57 no guardian", func(c *director.Config) { c.Agents.Guardian = "" }, ""},
 		{"BC61 a check without worktrees", func(c *director.Config) { c.Agents.Check = "check" }, "Agents.Worktree is empty"},
@@ -35,12 +37,12 @@ func TestConfig(t *testing.T) {
 		{"B111 a component twice", func(c *director.Config) { c.Policy.Components = []string{"a", "a"} }, "Policy.Components[1]"},
 		{"BC43 on abandoned", func(c *director.Config) { c.Policy.OnAbandoned = "guess" }, "Policy.OnAbandoned is \"guess\""},
 		{"BX25 on silence", func(c *director.Config) { c.Policy.OnSilence = "guess" }, "Policy.OnSilence is \"guess\""},
-		{"B109 retries", func(c *director.Config) { c.Policy.Retry.Conflicts = -2 }, "Policy.Retry.Conflicts is -2, want -1 or more"},
-		{"N21 attempts count the first one", func(c *director.Config) { c.Policy.Retry.Attempts = orchestrator.None }, "Policy.Retry.Attempts is -1, want 0 or more"},
-		{"B109 workers", func(c *director.Config) { c.Bounds.Parallel = -1 }, "Bounds.Parallel is -1, want 0 or more"},
+		{"B109 retries", func(c *director.Config) { c.Policy.Retry.Conflicts = -2 }, "Policy.Retry.Conflicts is -2, want 0 or more"},
+		{"N21 attempts count the first one", func(c *director.Config) { c.Policy.Retry.Attempts = orchestrator.None }, "Policy.Retry.Attempts is -1, want 1 or more"},
+		{"B109 workers", func(c *director.Config) { c.Bounds.Parallel = -1 }, "Bounds.Parallel is -1, want 1 or more"},
 		{"B109 time", func(c *director.Config) { c.Bounds.TaskTime = -2 }, "Bounds.TaskTime is -2ns"},
 		{"BX27 the reserve", func(c *director.Config) { c.Bounds.Reserve = 101 }, "Bounds.Reserve is 101, want 0 to 100"},
-		{"B116 the budget", func(c *director.Config) { c.Limits.Cost = -1 }, "Limits.Cost"},
+		{"B116 the budget", func(c *director.Config) { c.Limits.Cost = -2 }, "Limits.Cost"},
 		{"BC47 a prompt of no use", func(c *director.Config) { c.Prompts = fstest.MapFS{"work.tmpl": {Data: []byte("{{.Nobody}}")}} }, "work.tmpl"},
 		{"BC47 a prompt that is none", func(c *director.Config) { c.Prompts = fstest.MapFS{"x.tmpl": {Data: []byte("x")}} }, "x.tmpl"},
 		{"BC49 none", func(c *director.Config) {
@@ -113,7 +115,7 @@ func TestConfigJSON(t *testing.T) {
 			Router: orchestrator.ByKeywords{Cut: 0.5}, Scheduler: routing.Preference{AgeEvery: time.Hour}, Retrier: orchestrator.Attempts{Wait: time.Second},
 			Gates: director.Gates{Review: director.Strict{}, Guardian: director.Courses{Aligned: 80, OffTopic: 60, OffCourse: 20, Nudges: 1}, Stagnation: director.Patience{}},
 		},
-		Limits: director.Limits{Cost: providers.Dollars(1.25), Calls: 9, Estimate: providers.Dollars(0.01)},
+		Limits: team.Limits{Cost: providers.Dollars(1.25), Calls: 9, Estimate: providers.Dollars(0.01)},
 		Bounds: director.Bounds{
 			Parallel: 1, Tasks: 2, Depth: 3, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, Reserve: 7.5,
 			Watch: director.Watch{Calls: 4, Every: time.Second, Inactivity: time.Minute, Async: true},
@@ -144,18 +146,27 @@ func TestConfigJSON(t *testing.T) {
 			"bounds":{"parallel":3,"watch":{"calls":15,"every":60},"taskTime":"10m"}}`), &c))
 		assert.Equal(t, director.Config{
 			Policy: director.Policy{Retry: director.Retry{Attempts: 4, Stagnation: 3}},
-			Limits: director.Limits{Cost: providers.Dollars(1.5), Calls: 9},
+			Limits: team.Limits{Cost: providers.Dollars(1.5), Calls: 9},
 			Bounds: director.Bounds{Parallel: 3, TaskTime: 10 * time.Minute, Watch: director.Watch{Calls: 15, Every: time.Minute}},
 		}, c)
 	})
+	t.Run("N21 further tries are attempts without the first", func(t *testing.T) {
+		for text, want := range map[string]int{`{"maxRetries":3}`: 4, `{"maxRetries":0}`: 1, `{"attempts":2}`: 2, `{}`: 0, `{"maxRetries":9223372036854775807}`: math.MaxInt} {
+			var c director.Config
+			require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":`+text+`}}`), &c), text)
+			assert.Equal(t, want, c.Policy.Retry.Attempts, text)
+		}
+	})
 	for text, fault := range map[string]string{
-		`{"limits":{"cost":"much"}}`:                       "limits.cost",
-		`{"limits":{"budget":1}}`:                          "limits.budget is unknown",
-		`{"bounds":{"watch":{"every":"x"}}}`:               "bounds.watch.every is",
-		`{"profiles":[{"id":"x","limits":1}]}`:             "profiles[0].limits is unknown",
-		`{"hooks":{}}`:                                     "hooks is unknown",
-		`{"rules":{"gate":{}}}`:                            "rules.gate is unknown",
-		`{"rules":{"gates":{"guardian":{"aligned":"x"}}}}`: "guardian.aligned",
+		`{"policy":{"retry":{"maxRetries":1,"attempts":2}}}`: "maxRetries is set beside attempts, want one of them",
+		`{"policy":{"retry":{"maxRetries":-1}}}`:             "maxRetries is -1, want 0 or more",
+		`{"limits":{"cost":"much"}}`:                         "limits.cost",
+		`{"limits":{"budget":1}}`:                            "limits.budget is unknown",
+		`{"bounds":{"watch":{"every":"x"}}}`:                 "bounds.watch.every is",
+		`{"profiles":[{"id":"x","limits":1}]}`:               "profiles[0].limits is unknown",
+		`{"hooks":{}}`:                                       "hooks is unknown",
+		`{"rules":{"gate":{}}}`:                              "rules.gate is unknown",
+		`{"rules":{"gates":{"guardian":{"aligned":"x"}}}}`:   "guardian.aligned",
 	} {
 		var c director.Config
 		require.ErrorContains(t, json.Unmarshal([]byte(text), &c), fault, text)

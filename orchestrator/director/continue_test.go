@@ -16,10 +16,11 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // cut plays a case in a repository, nil for none, and cancels the run at an event.
-func cut(t *testing.T, r *repo, s script, at func(kind string, e director.Event) bool) director.Outcome {
+func cut(t *testing.T, r *repo, s script, at func(kind team.Kind, e director.Event) bool) director.Outcome {
 	t.Helper()
 	if r != nil {
 		s.cfg.Agents.Worktree = "worktree"
@@ -39,7 +40,7 @@ func cut(t *testing.T, r *repo, s script, at func(kind string, e director.Event)
 	for rec, err := range run.Events(ctx, 0) {
 		require.NoError(t, err)
 		var e director.Event
-		if json.Unmarshal(rec.Data, &e) == nil && at(rec.Kind, e) {
+		if json.Unmarshal(rec.Data, &e) == nil && at(team.Kind(rec.Kind), e) {
 			require.NoError(t, run.Cancel(ctx, "enough"))
 		}
 	}
@@ -118,7 +119,7 @@ func TestContinued(t *testing.T) {
 				return result
 			}
 			s.roles["qa"] = edits("db_build", 0, func(r *director.Review) { r.Notes = []string{"mind the locks"} })
-			out := cut(t, r, s, func(kind string, _ director.Event) bool { return kind == director.EventReviewFinished })
+			out := cut(t, r, s, func(kind team.Kind, _ director.Event) bool { return kind == director.EventReviewFinished })
 			assert.Equal(t, map[blackboard.State]int{blackboard.AwaitingQA: 1}, out.Summary)
 			s = s.further(out, map[string]func(asked) any{"check": check})
 			if changed {
@@ -154,7 +155,7 @@ func TestContinued(t *testing.T) {
 		require.ErrorIs(t, p.err, director.ErrWaiting)
 		s.in = director.Input{Board: p.out.Board, Answers: map[string]director.Answer{"db_build": {Action: director.ActionAccept}}}
 		s.roles["check"] = func(asked) any { return hang }
-		out := cut(t, r, s, func(_ string, e director.Event) bool { return e.On == string(blackboard.EventDeliver) })
+		out := cut(t, r, s, func(_ team.Kind, e director.Event) bool { return e.On == string(blackboard.EventDeliver) })
 		assert.Equal(t, map[blackboard.State]int{blackboard.AwaitingQA: 1}, out.Summary)
 		s = s.further(out, map[string]func(asked) any{"check": check, "qa": failing("db_build", 9)})
 		s.in.Spec = map[string]json.RawMessage{"db": json.RawMessage(`"Postgres"`)}
@@ -179,7 +180,7 @@ func TestContinued(t *testing.T) {
 		assert.Zero(t, p.task(t, "db_build").RetryCount)
 	})
 	t.Run("BC53 BC22 a subtask's work in its parent's branch is kept, and stays there until the parent passes", func(t *testing.T) {
-		for _, at := range []string{director.EventCommitMerged, string(blackboard.EventDeliver)} {
+		for _, at := range []team.Kind{director.EventCommitMerged, team.Kind(blackboard.EventDeliver)} {
 			r := newRepo(t)
 			s := one(map[string]func(asked) any{"work": func(a asked) any {
 				switch {
@@ -197,7 +198,9 @@ func TestContinued(t *testing.T) {
 			if at == director.EventCommitMerged {
 				s.roles["qa"] = nil
 			}
-			out := cut(t, r, s, func(kind string, e director.Event) bool { return e.Task == "sub" && (kind == at || e.On == at) })
+			out := cut(t, r, s, func(kind team.Kind, e director.Event) bool {
+				return e.Task == "sub" && (kind == at || e.On == string(at))
+			})
 			p := r.play(t, s.further(out, map[string]func(asked) any{
 				"work": func(a asked) any {
 					in := workInput(a)

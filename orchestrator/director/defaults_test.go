@@ -23,8 +23,8 @@ func TestDefaults(t *testing.T) {
 			Parallel: 3, Tasks: 200, Depth: 3, TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
 			Watch: Watch{Calls: 15, Every: 60 * time.Second, Inactivity: 120 * time.Second},
 		}, cfg.Bounds)
-		assert.Equal(t, Ask, cfg.Policy.OnAbandoned)
-		assert.Equal(t, Wait, cfg.Policy.OnSilence)
+		assert.Equal(t, "ask", cfg.Policy.OnAbandoned)
+		assert.Equal(t, "wait", cfg.Policy.OnSilence)
 		for _, p := range cfg.Profiles {
 			assert.Zero(t, p.Limit, p.ID)
 			assert.Equal(t, p.ID, p.Agent)
@@ -50,7 +50,7 @@ func TestDefaults(t *testing.T) {
 			}
 		}
 		look(reflect.ValueOf(cfg))
-		assert.Equal(t, 6, switches)
+		assert.Equal(t, 7, switches)
 	})
 	t.Run("BC49 None is none", func(t *testing.T) {
 		none := team

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -37,10 +38,14 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 // share it: between two effects of a branch nothing else happens to the board.
 type run struct {
 	Config
+	*team.Run
+
 	prompts prompt.Set
 	in      Input
 
+	out     Outcome
 	state   State
+	machine *team.Machine[Phase, Move]
 	board   *blackboard.Editor
 	before  providers.Usage // what earlier runs have used of the board's
 	store   artifactStore
@@ -106,16 +111,25 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
-	c = c.WithBudget(orchestrator.Budget{Cost: r.Limits.Cost, Calls: r.Limits.Calls, AllowUnpriced: c.Left().AllowUnpriced})
 	r.tasks, r.running, r.moves = map[string]*job{}, map[string]bool{}, map[string]int{}
 	r.state.Phase = Opening
-	c.Expose(func() any { return r.shown() })
+	r.Limits = r.in.Limits.Or(r.Limits)
+	r.Limits.Estimate = max(0, r.Limits.Estimate)
+	limits := r.Limits
+	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
+	asked := r.in.Objective
+	if r.in.Board != nil {
+		asked = cmp.Or(asked, r.in.Board.Objective)
+	}
+	r.Run, c = team.Begin(c, team.Start{Team: "director", Asked: asked, Outcome: &r.out.Outcome, Limits: limits, State: func() any { return r.shown() }})
+	r.machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
 	return c
 }
 
 // shown is the state as it is now.
 func (r *run) shown() State {
 	s := r.state
+	s.Warnings = slices.Clone(r.out.Warnings)
 	s.Ready, s.Blocked, s.Active = []string{}, []BlockedTask{}, []string{}
 	if r.board == nil {
 		return s
@@ -134,19 +148,19 @@ func (r *run) shown() State {
 
 // end fires the event that ends the run, and returns its outcome.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	if !phases.Terminal(r.state.Phase) {
+	if !r.machine.Over() {
 		r.fire(c, ending(c, err))
 	}
 	r.leaveFolders(c)
-	out := Outcome{Outcome: orchestrator.Outcome{Asked: r.in.Objective, Warnings: r.state.Warnings, Spent: c.Spent(), Elapsed: c.Elapsed()}, End: r.state.Phase}
-	out.Status, err = r.summarize(&out).status(out.End, err)
-	e := Event{To: string(out.End), Status: out.Status}
+	r.out.End, r.out.Spent = r.state.Phase, c.Spent()
+	r.out.Status, err = r.summarize(&r.out).status(r.out.End, err)
+	e := Event{To: string(r.out.End)}
 	if err != nil {
 		err = r.withRefusals(fmt.Errorf("director: %w", err))
 		e.Text = prompt.OneLine(err.Error())
 	}
-	c.Emit(EventRunFinished, e)
-	return out, err
+	r.End(c, err, &e)
+	return r.out, err
 }
 
 // withRefusals adds the errors of rules to the run's own, which keeps their codes.

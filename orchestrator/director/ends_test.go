@@ -222,7 +222,7 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: BC53 continued, to be reviewed":                unreviewed.from(one(nil)),
 		"completed, completed: BC53 continued, with an answer":                answered,
 
-		"completed, partial: BX25 no answer comes, it is given up": hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = director.Abandon }),
+		"completed, partial: BX25 no answer comes, it is given up": hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = "abandon" }),
 		"completed, partial: BC55 a task is given up":              doomed().also(define("api_plan")).under(gaveUp).inTrees(),
 		"completed, partial: B117 some criteria are met":           half.under(func(cfg *director.Config) { cfg.Policy.AllowPartial = true }),
 		"completed, failed: BC55 all is given up":                  doomed().under(gaveUp),

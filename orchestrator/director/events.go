@@ -6,65 +6,67 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// The kinds of records that a run emits. Their data is an Event, of which the named
-// fields are set.
+// The kinds of records that a run emits, beside those of a [team.Kind]. Their data is an
+// Event, of which the named fields are set. director.run.finished has To, too: the end.
 const (
-	EventPhaseChanged       = "director.phase.changed"       // From, To, On
-	EventTaskAdded          = "director.task.added"          // Task, Definition, Who: the task that caused it
-	EventTaskEdited         = "director.task.edited"         // Task, Edit, Text: why
-	EventTaskMoved          = "director.task.moved"          // Task, From, To, On, Who: the role, Text: the reason
-	EventTaskDispatched     = "director.task.dispatched"     // Task, Attempt, Who: the profile, Branch
-	EventSliceFinished      = "director.slice.finished"      // Task, Attempt, Count: tool calls, Text: the commit
-	EventCheckFinished      = "director.check.finished"      // Task, Attempt, Alignment, On: the verdict
-	EventWorkerNudged       = "director.worker.nudged"       // Task, Attempt, On: the tone
-	EventInsightShared      = "director.insight.shared"      // Task, Text
-	EventDecisionLogged     = "director.decision.logged"     // Task, Text
-	EventSpecChanged        = "director.spec.changed"        // Text: the area
-	EventSuggestionReviewed = "director.suggestion.reviewed" // Task: who suggests, Who: the new task, On: approved, rejected or merged, Text: why
-	EventEscalationRaised   = "director.escalation.raised"   // Task, On: the type, Text
-	EventReviewFinished     = "director.review.finished"     // Task, Attempt, On: the outcome, Text
-	EventCommitMerged       = "director.commit.merged"       // Task, Attempt, Text: the commit
-	EventMergeFailed        = "director.merge.failed"        // Task, Attempt, On: the kind, Files
-	EventAttemptFailed      = "director.attempt.failed"      // Task, Attempt, On: the kind, Text
-	EventAttemptReset       = "director.attempt.reset"       // Task, Attempt: the next one
-	EventResultDropped      = "director.result.dropped"      // Task, Attempt: of a result that came too late
-	EventRunStagnated       = "director.run.stagnated"       // Count: failures
-	EventRunReplanned       = "director.run.replanned"       // Count: how many re-plans there were, On: changed or unchanged, Text: why
-	EventHumanAsked         = "director.human.asked"         // Task, On: the question's key, Text
-	EventHumanAnswered      = "director.human.answered"      // Task, On: the question's key, Text: the action; of Input.Answers: Task, Who, Text
-	EventBudgetExceeded     = "director.budget.exceeded"     // Text
-	EventWarningRaised      = "director.warning.raised"      // Warning
-	EventRunFinished        = "director.run.finished"        // To, Status, Text
+	EventPhaseChanged       team.Kind = "director.phase.changed"       // From, To, On
+	EventTaskAdded          team.Kind = "director.task.added"          // Task, Definition, Who: the task that caused it
+	EventTaskEdited         team.Kind = "director.task.edited"         // Task, Edit, Text: why
+	EventTaskMoved          team.Kind = "director.task.moved"          // Task, From, To, On, Who: the role, Text: the reason
+	EventTaskDispatched     team.Kind = "director.task.dispatched"     // Task, Attempt, Who: the profile, Branch
+	EventSliceFinished      team.Kind = "director.slice.finished"      // Task, Attempt, Count: tool calls, Text: the commit
+	EventCheckFinished      team.Kind = "director.check.finished"      // Task, Attempt, Alignment, On: the verdict
+	EventWorkerNudged       team.Kind = "director.worker.nudged"       // Task, Attempt, On: the tone
+	EventInsightShared      team.Kind = "director.insight.shared"      // Task, Text
+	EventDecisionLogged     team.Kind = "director.decision.logged"     // Task, Text
+	EventSpecChanged        team.Kind = "director.spec.changed"        // Text: the area
+	EventSuggestionReviewed team.Kind = "director.suggestion.reviewed" // Task: who suggests, Who: the new task, On: approved, rejected or merged, Text: why
+	EventEscalationRaised   team.Kind = "director.escalation.raised"   // Task, On: the type, Text
+	EventReviewFinished     team.Kind = "director.review.finished"     // Task, Attempt, On: the outcome, Text
+	EventCommitMerged       team.Kind = "director.commit.merged"       // Task, Attempt, Text: the commit
+	EventMergeFailed        team.Kind = "director.merge.failed"        // Task, Attempt, On: the kind, Files
+	EventAttemptFailed      team.Kind = "director.attempt.failed"      // Task, Attempt, On: the kind, Text
+	EventAttemptReset       team.Kind = "director.attempt.reset"       // Task, Attempt: the next one
+	EventResultDropped      team.Kind = "director.result.dropped"      // Task, Attempt: of a result that came too late
+	EventRunStagnated       team.Kind = "director.run.stagnated"       // Count: failures
+	EventRunReplanned       team.Kind = "director.run.replanned"       // Count: how many re-plans there were, On: changed or unchanged, Text: why
+	EventHumanAsked         team.Kind = "director.human.asked"         // Task, On: the question's key, Text
+	EventHumanAnswered      team.Kind = "director.human.answered"      // Task, On: the question's key, Text: the action; of Input.Answers: Task, Who, Text
+	EventBudgetExceeded     team.Kind = "director.budget.exceeded"     // Text
 )
 
-// Event is the data of the records that a run emits.
+// Event is the data of the records that a run emits. Who is a role, a member or a task, and
+// Text a reason in words: the kind says it.
 type Event struct {
-	Task       string                 `json:"task,omitempty"`
-	Attempt    int                    `json:"attempt,omitempty"`
-	From       string                 `json:"from,omitempty"` // a state or phase
-	To         string                 `json:"to,omitempty"`
-	On         string                 `json:"on,omitempty"`
-	Who        string                 `json:"who,omitempty"`
-	Branch     string                 `json:"branch,omitempty"`
-	Count      int                    `json:"count,omitempty"`
-	Alignment  *float64               `json:"alignment,omitempty"` // 0 to 100
-	Files      []string               `json:"files,omitempty"`
-	Definition *blackboard.Definition `json:"definition,omitempty"`
-	Edit       *blackboard.Edit       `json:"edit,omitempty"`
-	Warning    *orchestrator.Warning  `json:"warning,omitempty"`
-	Status     orchestrator.Status    `json:"status,omitempty"`
-	Text       string                 `json:"text,omitempty"`
+	team.Event
+
+	Task       string                 `json:"task,omitempty"`       // ID of the task that it is about
+	Attempt    int                    `json:"attempt,omitempty"`    // number of the attempt, from 1
+	From       string                 `json:"from,omitempty"`       // state or phase before
+	To         string                 `json:"to,omitempty"`         // state or phase afterwards
+	On         string                 `json:"on,omitempty"`         // event, kind or choice
+	Branch     string                 `json:"branch,omitempty"`     // branch of the attempt
+	Count      int                    `json:"count,omitempty"`      // number of what the kind says
+	Alignment  *float64               `json:"alignment,omitempty"`  // alignment, 0 to 100; nil: not known
+	Files      []string               `json:"files,omitempty"`      // paths that conflict
+	Definition *blackboard.Definition `json:"definition,omitempty"` // task that was added
+	Edit       *blackboard.Edit       `json:"edit,omitempty"`       // change of the task
 }
+
+// MarshalJSON implements json.Marshaler.
+func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }
 
 // warn notes what went wrong without ending the run. The same one is noted once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
-	w := orchestrator.Warning{Code: "director/" + code, Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
-	if slices.Contains(r.state.Warnings, w) {
-		return
+	w := orchestrator.Warning{Code: string(r.Code(code)), Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
+	if !slices.Contains(r.out.Warnings, w) {
+		r.Warn(c, r.Code(code), who, "%s", w.Message)
 	}
-	r.state.Warnings = append(r.state.Warnings, w)
-	c.Emit(EventWarningRaised, Event{Warning: &w})
 }

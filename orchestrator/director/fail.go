@@ -24,7 +24,7 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	t, _ := r.board.Task(a.id)
 	qa := blackboard.QA{Kind: why.kind, Outcome: string(OutcomeFail), Feedback: why.text}
-	c.Emit(EventAttemptFailed, Event{Task: a.id, Attempt: a.n, On: string(why.kind), Text: why.text})
+	r.Emit(c, EventAttemptFailed, &Event{Event: team.Event{Text: why.text}, Task: a.id, Attempt: a.n, On: string(why.kind)})
 	if why.outage && r.outage(c, a.id, why.text) {
 		r.release(c, a, nil, "the run is paused")
 		return
@@ -78,7 +78,7 @@ func firstNonBlank(texts ...string) string {
 // forget removes the worktree of a failed attempt, and with Policy.DropFailed its branch.
 func (r *run) forget(c *orchestrator.Context, id string) {
 	t, _ := r.board.Task(id)
-	c.Emit(EventAttemptReset, Event{Task: id, Attempt: t.Attempt + 1})
+	r.Emit(c, EventAttemptReset, &Event{Task: id, Attempt: t.Attempt + 1})
 	r.clear(c, id, r.Policy.DropFailed)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -64,7 +65,7 @@ func (r *repo) branches() string {
 
 // play runs a case in the repository, by the clock of the machine: git is a program. each
 // sees the run's own records.
-func (r *repo) play(t *testing.T, s script, each func(kind string, e director.Event)) played {
+func (r *repo) play(t *testing.T, s script, each func(kind team.Kind, e director.Event)) played {
 	t.Helper()
 	s.cfg.Agents.Worktree = "worktree"
 	flow, in := s.flow(t)
@@ -85,7 +86,7 @@ func (r *repo) play(t *testing.T, s script, each func(kind string, e director.Ev
 		if strings.HasPrefix(rec.Kind, "director.") && each != nil {
 			var e director.Event
 			decode(rec.Data, &e)
-			each(rec.Kind, e)
+			each(team.Kind(rec.Kind), e)
 		}
 	}
 	require.NoError(t, ctx.Err(), "the run does not end")
@@ -236,7 +237,7 @@ func TestGit(t *testing.T) {
 			},
 		}}
 		r := newRepo(t)
-		p := r.play(t, s, func(kind string, e director.Event) {
+		p := r.play(t, s, func(kind team.Kind, e director.Event) {
 			if kind == director.EventCommitMerged && e.Task == "db_build" {
 				close(merged)
 			}
@@ -272,7 +273,7 @@ func TestGit(t *testing.T) {
 			},
 			"conflict": func(asked) any { return director.ConflictAnswer{DependsOn: []string{"late_build"}} },
 		}}
-		p := newRepo(t).play(t, s, func(kind string, e director.Event) {
+		p := newRepo(t).play(t, s, func(kind team.Kind, e director.Event) {
 			if kind == director.EventCommitMerged && e.Task == "db_build" {
 				close(merged)
 			}

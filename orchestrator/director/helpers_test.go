@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -282,10 +283,10 @@ func (s script) sweep(t *testing.T) {
 }
 
 // events are the run's own records of a kind.
-func (p played) events(t *testing.T, kind string) (found []director.Event) {
+func (p played) events(t *testing.T, kind team.Kind) (found []director.Event) {
 	t.Helper()
 	for _, rec := range p.log {
-		if rec.Kind == kind {
+		if team.Kind(rec.Kind) == kind {
 			var e director.Event
 			require.NoError(t, json.Unmarshal(rec.Data, &e))
 			found = append(found, e)
@@ -295,9 +296,9 @@ func (p played) events(t *testing.T, kind string) (found []director.Event) {
 }
 
 // at is the time of the first record of a kind.
-func (p played) at(t *testing.T, kind string) time.Time {
+func (p played) at(t *testing.T, kind team.Kind) time.Time {
 	t.Helper()
-	i := slices.IndexFunc(p.log, func(rec runlog.Record) bool { return rec.Kind == kind })
+	i := slices.IndexFunc(p.log, func(rec runlog.Record) bool { return team.Kind(rec.Kind) == kind })
 	require.GreaterOrEqual(t, i, 0, "no record %s", kind)
 	return p.log[i].At
 }

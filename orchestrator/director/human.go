@@ -65,7 +65,7 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	case errors.Is(err, orchestrator.ErrTimeout) && !orchestrator.IsOver(err):
 		j.silent = true
 		r.warn(c, "silence", id, "no answer in %v", r.Bounds.HumanTime)
-		if r.Policy.OnSilence == Abandon {
+		if r.Policy.OnSilence == abandon {
 			return r.abandonTask(c, id, givenUpPrefix+"no answer in time")
 		}
 		return nil
@@ -98,13 +98,13 @@ func (r *run) question(c *orchestrator.Context, about string, q orchestrator.Que
 	q.Timeout, q.OptionsOf = r.Bounds.HumanTime, "action"
 	for n := 2; ; n++ {
 		r.state.Asked = append(slices.Clone(r.state.Asked), q.Key)
-		c.Emit(EventHumanAsked, Event{Task: about, On: q.Key, Text: q.Text})
+		r.Emit(c, EventHumanAsked, &Event{Event: team.Event{Text: q.Text}, Task: about, On: q.Key})
 		answer, err := orchestrator.Await[Answer](c, q)
 		r.state.Asked = slices.DeleteFunc(slices.Clone(r.state.Asked), func(k string) bool { return k == q.Key })
 		if err != nil {
 			return answer, err
 		}
-		c.Emit(EventHumanAnswered, Event{Task: about, On: q.Key, Text: answer.Action})
+		r.Emit(c, EventHumanAnswered, &Event{Event: team.Event{Text: answer.Action}, Task: about, On: q.Key})
 		fault := answer.fault(q.Options)
 		if fault == "" {
 			return answer, nil

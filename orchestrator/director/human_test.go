@@ -21,6 +21,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -208,7 +209,7 @@ func TestPeople(t *testing.T) {
 		assert.Equal(t, time.Hour, p.out.Elapsed.Round(time.Second))
 		assert.True(t, p.warned("silence"))
 		p.is(t, "db_build WAITING_HUMAN, api_plan COMPLETE")
-		s.cfg.Policy.OnSilence = director.Abandon
+		s.cfg.Policy.OnSilence = "abandon"
 		p = s.play(t)
 		require.NoError(t, p.err)
 		p.is(t, "db_build ABANDONED")
@@ -309,7 +310,7 @@ func TestPeople(t *testing.T) {
 		assert.True(t, p.warned("answer"))
 		answered := p.events(t, director.EventHumanAnswered)
 		require.Len(t, answered, 1)
-		assert.Equal(t, director.Event{Task: "db_build", Who: "ann", Text: director.ActionAbandonBranch}, answered[0])
+		assert.Equal(t, director.Event{Event: team.Event{Who: "ann", Text: director.ActionAbandonBranch}, Task: "db_build"}, answered[0])
 		s.in.AnsweredBy["other"] = "ann"
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
@@ -383,7 +384,7 @@ func TestAbandonment(t *testing.T) {
 		assert.Equal(t, blackboard.ByAbandoned, p.task(t, "views_plan").Blocked.Type)
 	})
 	t.Run("BC43 block asks nobody, and rubbish blocks", func(t *testing.T) {
-		p := cut(director.Config{Policy: director.Policy{OnAbandoned: director.Block}}, nil).play(t)
+		p := cut(director.Config{Policy: director.Policy{OnAbandoned: "block"}}, nil).play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		assert.Empty(t, p.of("review"))
 		p = cut(director.Config{}, func(asked) any { return "rubbish" }).play(t)

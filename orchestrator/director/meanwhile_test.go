@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -78,7 +79,7 @@ func TestAbandonedMeanwhile(t *testing.T) {
 		for i, rec := range p.log {
 			var e director.Event
 			decode(rec.Data, &e)
-			if rec.Kind == director.EventTaskMoved && e.Task == "ui_plan" && e.On == "deliver" {
+			if team.Kind(rec.Kind) == director.EventTaskMoved && e.Task == "ui_plan" && e.On == "deliver" {
 				delivered = i
 			}
 		}
@@ -232,7 +233,7 @@ func TestAnswersMeanwhile(t *testing.T) {
 		s.roles["qa"] = failing("db/build", 1)
 		p := s.play(t)
 		require.NoError(t, p.err)
-		for _, kind := range []string{director.EventHumanAsked, director.EventHumanAnswered} {
+		for _, kind := range []team.Kind{director.EventHumanAsked, director.EventHumanAnswered} {
 			require.Len(t, p.events(t, kind), 1)
 			assert.Equal(t, "db/build", p.events(t, kind)[0].Task)
 		}

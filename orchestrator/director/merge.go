@@ -55,7 +55,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	if kind != "" {
 		return r.conflict(c, &t, blackboard.QA{Kind: kind, Feedback: conflictText(kind, got), Files: got.Conflicts})
 	}
-	c.Emit(EventCommitMerged, Event{Task: id, Attempt: n, Text: got.Commit})
+	r.Emit(c, EventCommitMerged, &Event{Event: team.Event{Text: got.Commit}, Task: id, Attempt: n})
 	if got.Behind != "" {
 		r.warn(c, "checkout", id, "the folder %s has the branch checked out and could not follow it", got.Behind)
 	}
@@ -159,7 +159,7 @@ func conflictText(kind blackboard.FailureKind, got Merged) string {
 // merged now. The director is told, and may let the task wait for others first.
 func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
 	qa.Outcome = string(OutcomeFail)
-	c.Emit(EventMergeFailed, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
+	r.Emit(c, EventMergeFailed, &Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventConflict, QA: &qa})
 	then := r.after(c, t, roleMerge, t.ConflictCount+1, tryOf(qa))
 	if then.route == phoenix {

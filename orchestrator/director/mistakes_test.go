@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestSuggestionsThatDoNotFit(t *testing.T) {
@@ -117,7 +118,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			for rec, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
 				var e director.Event
-				if rec.Kind == director.EventHumanAsked {
+				if team.Kind(rec.Kind) == director.EventHumanAsked {
 					decode(rec.Data, &e)
 				}
 				switch e.Task {
@@ -169,7 +170,7 @@ func TestAnAnswerForATaskThatWasAbandoned(t *testing.T) {
 			for rec, err := range run.Events(t.Context(), 0) {
 				require.NoError(t, err)
 				var e director.Event
-				switch rec.Kind {
+				switch team.Kind(rec.Kind) {
 				case director.EventHumanAsked:
 					decode(rec.Data, &e)
 					if e.Task == "db_build" {

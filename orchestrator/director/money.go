@@ -68,7 +68,7 @@ func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 func (r *run) overspent(c *orchestrator.Context, err error) {
 	if r.over == nil {
 		r.over = err
-		c.Emit(EventBudgetExceeded, Event{Text: err.Error()})
+		r.Emit(c, EventBudgetExceeded, &Event{Event: team.Event{Text: err.Error()}})
 	}
 }
 

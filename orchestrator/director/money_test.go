@@ -15,6 +15,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -156,7 +157,7 @@ func TestShares(t *testing.T) {
 	cfg := director.Software()
 	cfg.Agents = director.Agents{Director: "director", Strategist: "strategist"}
 	cfg.Policy.NoTestPlaceholders = true
-	cfg.Limits = director.Limits{Cost: 10 * providers.USD, Estimate: providers.Dollars(0.5)}
+	cfg.Limits = team.Limits{Cost: 10 * providers.USD, Estimate: providers.Dollars(0.5)}
 	cfg.Bounds.Parallel, cfg.Bounds.Reserve = 2, 10
 	for i := range cfg.Profiles {
 		cfg.Profiles[i].Estimate = providers.USD
@@ -298,7 +299,7 @@ func shares(draw func(name string, most int64) int64) script {
 	s := script{cfg: director.Software(), roles: map[string]func(asked) any{}}
 	s.cfg.Agents, s.cfg.Policy = director.Agents{Director: "director", Strategist: "strategist"}, bare().Policy
 	s.cfg.Bounds = director.Bounds{Parallel: int(draw("parallel", 4)), Reserve: 10}
-	s.cfg.Limits = director.Limits{Cost: cents("limit", 300), Estimate: 1}
+	s.cfg.Limits = team.Limits{Cost: cents("limit", 300), Estimate: 1}
 	estimate := cents("estimate", 80)
 	for i := range s.cfg.Profiles {
 		s.cfg.Profiles[i].Estimate = estimate

@@ -89,7 +89,7 @@ func (r *run) carryOutGiven(c *orchestrator.Context) error {
 			continue
 		}
 		if by := r.in.AnsweredBy[id]; by != "" {
-			c.Emit(EventHumanAnswered, Event{Task: id, Who: by, Text: r.in.Answers[id].Action})
+			r.Emit(c, EventHumanAnswered, &Event{Event: team.Event{Who: by, Text: r.in.Answers[id].Action}, Task: id})
 		}
 		if err := r.carryOut(c, id, r.in.Answers[id]); err != nil {
 			return err

@@ -43,6 +43,8 @@ type Input struct {
 	// AnsweredBy says who gave Answers, by the task's ID. Without an entry that is not
 	// known. The run's log has it as an EventHumanAnswered.
 	AnsweredBy map[string]string `json:"answeredBy,omitempty"`
+
+	Limits team.Limits `json:"limits,omitzero"` // limits of this run; a zero field is that of the Config
 }
 
 // MarshalJSON implements json.Marshaler.
@@ -64,6 +66,7 @@ const (
 // validate says why a run does not start.
 func (in Input) validate() error {
 	var f team.Faults
+	f.CheckAt("limits", in.Limits)
 	if strings.TrimSpace(in.Objective) == "" && in.Board == nil {
 		f.Add("objective is empty")
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -109,4 +110,25 @@ func TestOutcomeJSON(t *testing.T) {
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"objective":"x","tasks":[{"id":"a","depends_on":[]}]}`), &in), "tasks[0].depends_on is unknown")
 	require.NoError(t, json.Unmarshal([]byte(`{"objective":"x","tasks":[{"id":"a","dependsOn":["b"],"criteria":["c"]}]}`), &in))
 	assert.Equal(t, []string{"b"}, in.Tasks[0].DependsOn)
+}
+
+// Limits of the Input stand over those of the Config, and a run tells how it begins.
+func TestInputLimits(t *testing.T) {
+	s := one(nil)
+	s.cfg.Limits.Calls = 100
+	s.in.Limits.Calls = 1
+	p := s.play(t)
+	require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+	s.in.Limits = team.Limits{Calls: orchestrator.None, Time: time.Hour}
+	s.cfg.Limits.Calls = 1
+	p = s.play(t)
+	require.NoError(t, p.err)
+	started := p.events(t, "director.run.started")
+	require.Len(t, started, 1)
+	assert.Equal(t, p.out.Asked, started[0].Asked)
+	assert.NotEmpty(t, p.out.Asked)
+	s.in.Limits = team.Limits{Cost: -2}
+	p = s.play(t)
+	require.ErrorIs(t, p.err, director.ErrInput)
+	require.ErrorContains(t, p.err, "limits.Cost is ")
 }

@@ -186,7 +186,7 @@ func TestPermitOfAReplan(t *testing.T) {
 		})})
 		s.in.Tasks[1].DependsOn = []string{"a"}
 		s.in.Tasks = s.in.Tasks[:2]
-		s.cfg.Policy.GiveUp, s.cfg.Policy.OnAbandoned, s.cfg.Policy.Retry.Attempts = true, director.Block, 1
+		s.cfg.Policy.GiveUp, s.cfg.Policy.OnAbandoned, s.cfg.Policy.Retry.Attempts = true, "block", 1
 		p := s.role("qa", failing("a", 9)).play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
 		require.ErrorIs(t, p.err, director.ErrNotPermitted)

@@ -1,8 +1,6 @@
 package director
 
 import (
-	"fmt"
-
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/orchestrator"
 )
@@ -70,10 +68,6 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 // fire moves the run to another phase. A refusal by the table is a mistake of the team.
 func (r *run) fire(c *orchestrator.Context, on Move) {
 	from := r.state.Phase
-	to, err := phases.Check(from, on, "")
-	if err != nil {
-		panic(fmt.Errorf("director: %w", err))
-	}
-	r.state.Phase = to
-	c.Emit(EventPhaseChanged, Event{From: string(from), To: string(to), On: string(on)})
+	to := r.machine.Fire(c, on)
+	r.Emit(c, EventPhaseChanged, &Event{From: string(from), To: string(to), On: string(on)})
 }

@@ -1,7 +1,6 @@
 package director
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/convene-go/convene/orchestrator/team"
@@ -19,28 +18,16 @@ const (
 
 // Profile is a kind of worker that tasks can be assigned to.
 type Profile struct {
-	ID     string   `json:"id"`               // as tasks name it
-	Agent  string   `json:"agent,omitzero"`   // in the roster; "": the ID
-	Phases []string `json:"phases,omitempty"` // of its tasks; nil: any
+	ID     string   `json:"id"`               // name, as tasks have it
+	Agent  string   `json:"agent,omitzero"`   // name in the roster; "": the ID
+	Phases []string `json:"phases,omitempty"` // phases of its tasks; nil: any
 	Does   string   `json:"does,omitzero"`    // its duties, told to the director and to the worker
 	Tools  []string `json:"tools,omitempty"`  // tool libraries by domain, told to both
 
-	// Limit is how many of them may work at once. 0: Bounds.Parallel counts alone.
-	Limit int `json:"limit,omitzero"`
-
-	// Check is a command that Agents.Check runs on what was delivered, for the review,
-	// and on the result of the merge. nil: none.
-	Check []string `json:"check,omitempty"`
-
-	// Estimate is what a slice of its work costs, reserved before it. 0: not known.
-	Estimate providers.NanoUSD `json:"estimate,omitzero"`
+	Limit    int               `json:"limit,omitzero" min:"0"`    // workers of this kind at once; 0: only Bounds.Parallel counts
+	Check    []string          `json:"check,omitempty"`           // command that Agents.Check runs on what was delivered, and on the result of the merge; nil: none
+	Estimate providers.NanoUSD `json:"estimate,omitzero" min:"0"` // cost of a slice of its work, reserved before it; 0: not known
 }
-
-// MarshalJSON implements json.Marshaler.
-func (p Profile) MarshalJSON() ([]byte, error) { return team.Encode(p) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (p *Profile) UnmarshalJSON(data []byte) error { return team.Decode(data, p) }
 
 // Software returns a Config for projects of software, without Agents: phases plan,
 // build, test and document, and a profile for each, beside a researcher for any. The
@@ -75,21 +62,10 @@ func Report() Config {
 	}
 }
 
-// profilesWithDefaults returns a copy that shares nothing with profiles.
-func profilesWithDefaults(profiles []Profile) []Profile {
-	profiles = slices.Clone(profiles)
-	for i := range profiles {
-		p := &profiles[i]
-		p.Agent = cmp.Or(p.Agent, p.ID)
-		p.Phases, p.Tools, p.Check = slices.Clone(p.Phases), slices.Clone(p.Tools), slices.Clone(p.Check)
-	}
-	return profiles
-}
-
 // phaseOrder is the order of phases, or the one that follows from the profiles.
 func phaseOrder(given []string, profiles []Profile) []string {
 	if given != nil {
-		return slices.Clone(given)
+		return given
 	}
 	order := []string{PhasePlan, PhaseBuild, PhaseTest}
 	for _, p := range profiles {
@@ -117,9 +93,6 @@ func (c Config) validateProfiles(f *team.Faults) {
 			if !slices.Contains(c.Policy.Phases, phase) {
 				f.Add("Profiles[%d] (%q): Phases has %q, want some of Policy.Phases, %q", i, p.ID, phase, c.Policy.Phases)
 			}
-		}
-		if p.Limit < 0 || p.Estimate < 0 {
-			f.Add("Profiles[%d] (%q): Limit or Estimate is negative", i, p.ID)
 		}
 		if len(p.Check) > 0 && c.Agents.Check == "" {
 			f.Add("Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nothing runs it", i, p.ID, p.Check)

@@ -74,7 +74,7 @@ func (r *run) replanned(c *orchestrator.Context, how, text string) {
 		r.direct(c, "", blackboard.Steer{Event: blackboard.Replanned})
 	}
 	r.all(c, r.board.Evaluate(c.Now()))
-	c.Emit(EventRunReplanned, Event{Count: r.state.Replans, On: how, Text: text})
+	r.Emit(c, EventRunReplanned, &Event{Event: team.Event{Text: text}, Count: r.state.Replans, On: how})
 }
 
 // replanning is what an answer of the director changes, in an order in which it can be

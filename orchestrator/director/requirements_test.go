@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -462,7 +463,7 @@ func eventful() script {
 func TestEvents(t *testing.T) {
 	p := eventful().play(t)
 	require.NoError(t, p.err)
-	fields := map[string]string{
+	fields := map[team.Kind]string{
 		director.EventPhaseChanged:       "from to on",
 		director.EventTaskAdded:          "task definition",
 		director.EventTaskEdited:         "task edit",
@@ -486,19 +487,20 @@ func TestEvents(t *testing.T) {
 		director.EventRunReplanned:       "count on",
 		director.EventHumanAsked:         "task on text",
 		director.EventHumanAnswered:      "task on text",
-		director.EventRunFinished:        "to status",
+		"director.run.started":           "asked",
+		"director.run.finished":          "to status usage",
 	}
 	t.Run("BX32 what happens is told, each kind with its fields", func(t *testing.T) {
-		seen := map[string]int{}
+		seen := map[team.Kind]int{}
 		for _, rec := range p.log {
 			if !strings.HasPrefix(rec.Kind, "director.") {
 				continue
 			}
-			seen[rec.Kind]++
+			seen[team.Kind(rec.Kind)]++
 			var data map[string]any
 			decode(rec.Data, &data)
-			require.Contains(t, fields, rec.Kind)
-			for field := range strings.FieldsSeq(fields[rec.Kind]) {
+			require.Contains(t, fields, team.Kind(rec.Kind))
+			for field := range strings.FieldsSeq(fields[team.Kind(rec.Kind)]) {
 				assert.Contains(t, data, field, "%s %s", rec.Kind, rec.Data)
 			}
 		}
@@ -509,7 +511,7 @@ func TestEvents(t *testing.T) {
 	t.Run("BX32 warnings and the end of the money", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"qa": func(asked) any { return "rubbish" }})
 		s.in.Tasks = append(s.in.Tasks, define("api_plan", "db_build"))
-		warned := s.play(t).events(t, director.EventWarningRaised)
+		warned := s.play(t).events(t, "director.warning.raised")
 		require.NotEmpty(t, warned)
 		assert.Equal(t, "director/ungraded", warned[0].Warning.Code)
 		s = one(nil)
@@ -533,7 +535,7 @@ func TestEvents(t *testing.T) {
 			assert.NotContains(t, string(rec.Data), "tool_calls")
 			var e director.Event
 			decode(rec.Data, &e)
-			switch rec.Kind {
+			switch team.Kind(rec.Kind) {
 			case director.EventTaskAdded:
 				states[e.Task], criteria[e.Task] = blackboard.Planned, e.Definition.Criteria
 			case director.EventTaskEdited:

@@ -73,7 +73,7 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (
 		r.must(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {
-		c.Emit(EventEscalationRaised, Event{Task: a.id, Attempt: a.n, On: e.Type, Text: e.Reason})
+		r.Emit(c, EventEscalationRaised, &Event{Event: team.Event{Text: e.Reason}, Task: a.id, Attempt: a.n, On: e.Type})
 		if !e.NonBlocking {
 			return r.escalate(c, a, result)
 		}

@@ -53,7 +53,7 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		r.reject(c, id, n, qa)
 		return nil
 	}
-	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
+	r.Emit(c, EventReviewFinished, &Event{Event: team.Event{Text: qa.Feedback}, Task: id, Attempt: n, On: qa.Outcome})
 	qa.Passed, qa.Kind = true, ""
 	r.pass(c, id, qa)
 	return nil
@@ -77,14 +77,14 @@ func (r *run) toMerge(id string) {
 // ungraded is what follows when work could not be reviewed or merged, for no fault of its own:
 // it costs no retry, and a person is asked. on is the event that tells it. An error that is
 // no rule's is an outage.
-func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on, why string, err error) {
+func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on team.Kind, why string, err error) {
 	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
 	if isRule(err) {
 		r.refused(c, t.ID, err)
 	} else {
 		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	}
-	c.Emit(on, Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Text: why})
+	r.Emit(c, on, &Event{Event: team.Event{Text: why}, Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind)})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventUngraded, QA: &qa})
 	if !isRule(err) {
 		r.outage(c, t.ID, why)
@@ -197,12 +197,12 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA
 	if qa.Outcome == string(OutcomePartial) {
 		qa.Outcome = string(OutcomeFail)
 	}
-	c.Emit(EventReviewFinished, Event{Task: id, Attempt: n, On: qa.Outcome, Text: qa.Feedback})
+	r.Emit(c, EventReviewFinished, &Event{Event: team.Event{Text: qa.Feedback}, Task: id, Attempt: n, On: qa.Outcome})
 	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventFail, QA: &qa})
 	r.failures.failed(id)
 	if r.board.Board().Strategy == blackboard.Progressing && r.stagnates(c) {
 		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Do: blackboard.Steer{Event: blackboard.Stagnate}})
-		c.Emit(EventRunStagnated, Event{Count: max(r.failures.row, r.failures.worst)})
+		r.Emit(c, EventRunStagnated, &Event{Count: max(r.failures.row, r.failures.worst)})
 	}
 	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))

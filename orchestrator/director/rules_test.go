@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/routing"
 )
@@ -43,7 +44,7 @@ func (s script) role(op string, answer func(a asked) any) script {
 }
 
 // tasks are those that events of a kind are about, in their order.
-func (p played) tasks(t *testing.T, kind string) (ids []string) {
+func (p played) tasks(t *testing.T, kind team.Kind) (ids []string) {
 	t.Helper()
 	for _, e := range p.events(t, kind) {
 		ids = append(ids, e.Task)

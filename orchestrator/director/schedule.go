@@ -134,7 +134,7 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 		}
 		key, branch := attemptKey("work", id, n), r.store.name(c, id, n)
 		r.direct(c, id, blackboard.Move{Event: blackboard.EventDispatch, Branch: branch})
-		c.Emit(EventTaskDispatched, Event{Task: id, Attempt: n, Who: t.Profile, Branch: branch})
+		r.Emit(c, EventTaskDispatched, &Event{Event: team.Event{Who: t.Profile}, Task: id, Attempt: n, Branch: branch})
 		if share != nil {
 			r.shares.given[key] = share
 		}
@@ -214,7 +214,7 @@ func (r *run) current(c *orchestrator.Context, id string, attempt int, s blackbo
 	if t.Status == s && t.Attempt == attempt {
 		return true
 	}
-	c.Emit(EventResultDropped, Event{Task: id, Attempt: attempt})
+	r.Emit(c, EventResultDropped, &Event{Task: id, Attempt: attempt})
 	return false
 }
 

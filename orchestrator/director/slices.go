@@ -9,6 +9,7 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
 )
@@ -137,6 +138,6 @@ func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*attemptFailure, er
 		a.head = got.Commit
 		r.measureWrites(c, a, got.Files)
 	}
-	c.Emit(EventSliceFinished, Event{Task: a.id, Attempt: a.n, Count: a.calls, Text: a.head})
+	r.Emit(c, EventSliceFinished, &Event{Event: team.Event{Text: a.head}, Task: a.id, Attempt: a.n, Count: a.calls})
 	return nil, nil
 }

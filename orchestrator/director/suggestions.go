@@ -56,7 +56,7 @@ func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested 
 		} else {
 			why = cmp.Or(why, "not approved")
 		}
-		c.Emit(EventSuggestionReviewed, Event{Task: task, Who: s.ID, On: how, Text: why})
+		r.Emit(c, EventSuggestionReviewed, &Event{Event: team.Event{Who: s.ID, Text: why}, Task: task, On: how})
 	}
 	return nil
 }

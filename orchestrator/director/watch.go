@@ -167,7 +167,7 @@ func (r *run) steer(c *orchestrator.Context, a *attempt, k Conduct, said Assessm
 		w.Alignments, e.Alignment = append(k.Earlier, k.Alignment), &k.Alignment
 	}
 	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w, Reviewed: true}})
-	c.Emit(EventCheckFinished, e)
+	r.Emit(c, EventCheckFinished, &e)
 	if a.nudged = false; !to.Ends && to.Tone != "" {
 		r.nudge(c, a, to, said)
 	}
@@ -181,7 +181,7 @@ func (r *run) nudge(c *orchestrator.Context, a *attempt, to Course, v Assessment
 	a.nudged = true
 	a.req.History = append(slices.Clone(a.req.History), messages...)
 	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.Remember{Messages: messages}})
-	c.Emit(EventWorkerNudged, Event{Task: a.id, Attempt: a.n, On: to.Tone})
+	r.Emit(c, EventWorkerNudged, &Event{Task: a.id, Attempt: a.n, On: to.Tone})
 }
 
 // measure notes what a slice has done, for the figures that the guardian sees.
