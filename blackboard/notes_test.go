@@ -137,6 +137,18 @@ func TestMemory(t *testing.T) {
 		assert.Equal(t, shorter, r.Board().Memories["a"])
 		r.do(blackboard.RoleWorker, "a", blackboard.Remember{Messages: user("more")})
 		assert.Len(t, r.Board().Memories["a"], 3)
+		r.do(blackboard.RoleDirector, "a", blackboard.Remember{Messages: user("shorter still"), Anew: true})
+		assert.Equal(t, user("shorter still"), r.Board().Memories["a"])
+		r.refuses(blackboard.RoleWorker, "a", blackboard.Remember{Messages: append(user("x"), system("STOP")...), Anew: true}, "messages[1] is a system message")
+	})
+	t.Run("it is read back", func(t *testing.T) {
+		c := blackboard.Change{By: blackboard.RoleWorker, Task: "a", Do: blackboard.Remember{Messages: user("notes"), Anew: true}}
+		data, err := json.Marshal(c)
+		require.NoError(t, err)
+		assert.Contains(t, string(data), `"anew":true`)
+		var again blackboard.Change
+		require.NoError(t, json.Unmarshal(data, &again))
+		assert.Equal(t, c, again)
 	})
 }
 

@@ -211,3 +211,27 @@ func settings(t *testing.T, table string, config reflect.Type) (n int) {
 	group("", config)
 	return n
 }
+
+// The steps of writing-a-team.md are the program that it builds, and its test.
+func TestStepsOfATeam(t *testing.T) {
+	page, err := os.ReadFile("writing-a-team.md")
+	require.NoError(t, err)
+	_, steps, found := strings.Cut(string(page), "## A team on the kernel")
+	require.True(t, found)
+	steps, _, found = strings.Cut(steps, "### ")
+	require.True(t, found)
+	var program string
+	for _, file := range []string{"main.go", "team_test.go", "prompts/write.tmpl"} {
+		text, err := os.ReadFile(filepath.Join("..", "examples", "team", file))
+		require.NoError(t, err)
+		program += string(text)
+		if file == "main.go" {
+			assert.LessOrEqual(t, strings.Count(program, "\n"), 120, "lines of a whole team")
+		}
+	}
+	blocks := regexp.MustCompile("(?s)```(?:go|text)\n(.*?)```").FindAllStringSubmatch(steps, -1)
+	assert.Len(t, blocks, 8)
+	for _, block := range blocks {
+		assert.Contains(t, program, block[1])
+	}
+}

@@ -77,18 +77,6 @@ type Engine struct {
 	fault  error // reason why Local made an engine that starts no runs; nil: it starts them
 }
 
-// Local returns an engine in this process that keeps no log: for programs and tests that run
-// a flow and end. It is NewLocal with only Agents, whose error is that of each run that is
-// started. It needs no Close if the program waits for its runs, as Flow.Run does.
-func Local(agents agent.Roster) *Engine {
-	e, err := NewLocal(Config{Agents: agents})
-	if err != nil {
-		e, _ = NewLocal(Config{}) // which has no faults
-		e.fault = err
-	}
-	return e
-}
-
 // NewLocal returns an engine in this process. All faults of c, agents that its
 // flows miss included, are in the one error. It starts nothing.
 //

@@ -22,8 +22,8 @@ type Ask struct {
 // recordedAsk is an Ask whose Question has no form of its own.
 type recordedAsk struct {
 	recordedQuestion
-	Schema json.RawMessage `json:"schema,omitempty"` // the same as Ask.Schema
-	Again  bool            `json:"again,omitempty"`  // the same as Ask.Again
+	Schema json.RawMessage `json:"schema,omitempty"` // JSON Schema of the answer
+	Again  bool            `json:"again,omitempty"`  // another question was asked before under the key
 }
 
 // MarshalJSON writes a as it is recorded.
