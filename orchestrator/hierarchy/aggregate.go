@@ -62,7 +62,7 @@ func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) 
 	if len(marks) == 0 {
 		return nil, nil //nolint:nilnil // no score is no fault
 	}
-	overall, err := percent(r.Run, c, "run", "Rules.Scores.Overall", func() (float64, error) { return r.cfg.Rules.Scores.Overall.Score(marks) })
+	overall, err := team.Figure(r.Run, c, "run", "Rules.Scores.Overall", 100, func() (float64, error) { return r.cfg.Rules.Scores.Overall.Score(marks) })
 	if err != nil {
 		return nil, err
 	}

@@ -273,5 +273,5 @@ func (d *department) quality(c *orchestrator.Context) (float64, error) {
 	for _, s := range d.report.Specialists {
 		marks = append(marks, grading.Mark{Name: s.AgentID, Value: s.Score, Passed: s.passed(d.run.cfg.Policy.StrictReview), Ungraded: s.Ungraded != ""})
 	}
-	return percent(d.desk, c, d.ID, "Rules.Scores.Staff", func() (float64, error) { return d.run.cfg.Rules.Scores.Staff.Score(marks) })
+	return team.Figure(d.desk, c, d.ID, "Rules.Scores.Staff", 100, func() (float64, error) { return d.run.cfg.Rules.Scores.Staff.Score(marks) })
 }

@@ -154,7 +154,7 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) e
 	default:
 		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
 	}
-	a.Decision, err = decide(w.desk, c, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, w.standing(*a), grading.Accept, grading.Revise, grading.Discard)
+	a.Decision, err = team.Decide(w.desk, c, w.agent.ID, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, w.standing(*a), grading.Accept, grading.Revise, grading.Discard)
 	if a.Decision != grading.Accept {
 		a.Feedback = scoredLine(*a, w.gate, r.marks)
 	}
@@ -202,7 +202,7 @@ func (w *assignment) setScore(c *orchestrator.Context, g *Grade) error {
 	case g.Score != nil:
 		g.Score = new(grading.Round6(*g.Score))
 	case g.Marks != nil:
-		score, err := percent(w.desk, c, w.agent.ID, "Rules.Scores.Output", func() (float64, error) {
+		score, err := team.Figure(w.desk, c, w.agent.ID, "Rules.Scores.Output", 100, func() (float64, error) {
 			return w.run.cfg.Rules.Scores.Output.Score(g.marks(w.run.marks))
 		})
 		if err != nil {
@@ -245,7 +245,7 @@ func (g Grade) weakest(threshold float64, names []string) []string {
 
 // threshold is the gate for the work.
 func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
-	return percent(w.desk, c, w.agent.ID, "Rules.Threshold", func() (float64, error) {
+	return team.Figure(w.desk, c, w.agent.ID, "Rules.Threshold", 100, func() (float64, error) {
 		return w.run.cfg.Rules.Threshold.Threshold(subject(w.agent, w.department), w.run.in.History[w.agent.ID]), nil
 	})
 }

@@ -2,8 +2,6 @@ package hierarchy
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -113,32 +111,6 @@ func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, Defaul
 
 // UnmarshalJSON reads each rule over the values of its default.
 func (r *Rules) UnmarshalJSON(b []byte) error { return team.DecodeRules(b, r, DefaultRules()) }
-
-// decide returns the decision of a gate, which is one of known. who is the agent.
-func decide[D ~string](r *team.Run, c *orchestrator.Context, name string, g grading.Gate[grading.Standing, D], s grading.Standing, known ...D) (D, error) {
-	return team.Rule(r, c, s.Of.ID, name, func() (D, error) {
-		d := g.Decide(s)
-		if !slices.Contains(known, d) {
-			return d, fmt.Errorf("it is %q, want one of %q", d, known)
-		}
-		return d, nil
-	})
-}
-
-// percent returns the figure of a rule, which is 0 to 100.
-func percent(r *team.Run, c *orchestrator.Context, who, name string, rule func() (float64, error)) (float64, error) {
-	x, err := team.Rule(r, c, who, name, func() (float64, error) {
-		x, err := rule()
-		if err == nil && !isPercent(x) {
-			err = fmt.Errorf("it is %v, want 0 to 100", x)
-		}
-		return x, err
-	})
-	if err != nil {
-		return 0, err
-	}
-	return grading.Round6(x), nil
-}
 
 func isPercent(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
 

@@ -146,7 +146,7 @@ func (d *department) verdict(c *orchestrator.Context, s *SpecialistResult) (err 
 func (d *department) reviewed(c *orchestrator.Context, s SpecialistResult) (grading.ReviewStatus, error) {
 	i := slices.IndexFunc(d.Agents, func(a Agent) bool { return a.ID == s.AgentID })
 	n := best(s.Attempts).Number
-	status, err := decide(d.desk, c, "Rules.Gates.Review", d.run.cfg.Rules.Gates.Review, grading.Standing{
+	status, err := team.Decide(d.desk, c, s.AgentID, "Rules.Gates.Review", d.run.cfg.Rules.Gates.Review, grading.Standing{
 		Of: subject(d.Agents[i], d.Department), Score: s.Score, Threshold: s.Threshold, Before: scores(s.Attempts[:n]), Try: n + 1, Most: d.Agents[i].Attempts,
 	}, grading.Approved, grading.RevisionNeeded, grading.Rejected)
 	if err != nil {

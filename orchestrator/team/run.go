@@ -2,7 +2,9 @@ package team
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -108,6 +110,33 @@ func Rule[T any](r *Run, c *orchestrator.Context, who, name string, ask func() (
 	}
 	r.Warn(c, r.Code("rule"), who, "%s", err.Error())
 	return v, Fail(r.Code("rule"), "%w", err)
+}
+
+// Decide asks a Gate, as [Rule] does. A decision that is not one of known is an error.
+func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string, gate grading.Gate[S, D], s S, known ...D) (D, error) {
+	return Rule(r, c, who, name, func() (D, error) {
+		d := gate.Decide(s)
+		if !slices.Contains(known, d) {
+			return d, fmt.Errorf("it is %q, want one of %q", d, known)
+		}
+		return d, nil
+	})
+}
+
+// Figure asks a rule for a figure from 0 to most, as [Rule] does, and returns it with six
+// decimals. Any other figure is an error, beside which Figure returns 0.
+func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask func() (float64, error)) (float64, error) {
+	x, err := Rule(r, c, who, name, func() (float64, error) {
+		x, err := ask()
+		if err == nil && !(x >= 0 && x <= most) { // also refuses NaN
+			err = fmt.Errorf("it is %v, want 0 to %v", x, most)
+		}
+		return x, err
+	})
+	if err != nil {
+		return 0, err
+	}
+	return grading.Round6(x), nil
 }
 
 // Again asks a Retrier whether work is tried again, after tries that were not good enough. It

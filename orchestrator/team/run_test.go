@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -181,6 +183,31 @@ func TestRules(t *testing.T) {
 			assert.Equal(t, []orchestrator.Warning{{Code: "poetry/rule", Who: "poet", Message: tt.message}}, out.Warnings)
 		})
 	}
+}
+
+func TestDecideAndFigure(t *testing.T) {
+	gate := grading.GateWith(func(s int) orchestrator.Status { return []orchestrator.Status{"completed", "odd"}[s] })
+	out := &orchestrator.Outcome{}
+	flow := orchestrator.Flow[int, []float64]{Name: "rule", Do: func(c *orchestrator.Context, _ int) (figures []float64, err error) {
+		r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: out})
+		d, err := team.Decide(r, c, "poet", "Rules.Gate", gate, 0, orchestrator.Completed, orchestrator.Failed)
+		require.NoError(t, err)
+		assert.Equal(t, orchestrator.Completed, d)
+		_, err = team.Decide(r, c, "poet", "Rules.Gate", gate, 1, orchestrator.Completed, orchestrator.Failed)
+		require.EqualError(t, err, `Rules.Gate: it is "odd", want one of ["completed" "failed"]`)
+		for _, x := range []float64{0, 10, 7.12345678, -1, 10.1, math.NaN(), math.Inf(1)} {
+			x, err = team.Figure(r, c, "poet", "Rules.Scorer", 10, func() (float64, error) { return x, nil })
+			if figures = append(figures, x); err != nil {
+				require.ErrorIs(t, err, agent.Code("poetry/rule"))
+			}
+		}
+		return figures, nil
+	}}
+	got, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, []float64{0, 10, 7.123457, 0, 0, 0, 0}, got)
+	assert.Len(t, out.Warnings, 5)
+	assert.Equal(t, "Rules.Scorer: it is 10.1, want 0 to 10", out.Warnings[2].Message)
 }
 
 func TestPermit(t *testing.T) {
