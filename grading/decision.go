@@ -17,23 +17,6 @@ const (
 // revising.
 const reviseSpan = 20
 
-// Decide returns the decision on an attempt that has an output. Bounds are
-// inclusive: a score of T is accepted, one of T-20 is revised.
-//
-// Score and threshold lie in 0..100 and are rounded to six decimals first. With a
-// threshold below 20, nothing is discarded. A score that is not a number is
-// discarded unless the threshold is 0.
-func Decide(score, threshold float64) Decision {
-	switch {
-	case Passes(score, threshold):
-		return Accept
-	case Round6(score) >= Round6(threshold-reviseSpan):
-		return Revise
-	default:
-		return Discard
-	}
-}
-
 // Passes reports whether a score meets its threshold: it is T or more, or T is 0,
 // which means no gate.
 //

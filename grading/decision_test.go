@@ -38,7 +38,7 @@ func TestDecide(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.Decide(tt.score, tt.t))
+			assert.Equal(t, tt.want, decide(tt.score, tt.t))
 		})
 	}
 }
@@ -93,7 +93,7 @@ func TestReview(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.Review(tt.score, tt.t))
+			assert.Equal(t, tt.want, review(tt.score, tt.t))
 		})
 	}
 }
@@ -114,26 +114,26 @@ func TestScalesAgree(t *testing.T) {
 	t.Run("HC6 accepted, passed and not rejected are one", rapid.MakeCheck(func(t *rapid.T) {
 		s, threshold := percent.Draw(t, "score"), percent.Draw(t, "threshold")
 		passed := grading.Passes(s, threshold)
-		assert.Equal(t, passed, grading.Decide(s, threshold) == grading.Accept)
-		assert.Equal(t, passed, grading.Review(s, threshold) != grading.Rejected)
+		assert.Equal(t, passed, decide(s, threshold) == grading.Accept)
+		assert.Equal(t, passed, review(s, threshold) != grading.Rejected)
 	}))
 	t.Run("H41 a better score is decided no worse", rapid.MakeCheck(func(t *rapid.T) {
 		s := []float64{percent.Draw(t, "a"), percent.Draw(t, "b")}
 		slices.Sort(s)
 		threshold := percent.Draw(t, "threshold")
 		rank := []grading.Decision{grading.Discard, grading.Revise, grading.Accept}
-		worse := slices.Index(rank, grading.Decide(s[0], threshold))
-		assert.LessOrEqual(t, worse, slices.Index(rank, grading.Decide(s[1], threshold)))
+		worse := slices.Index(rank, decide(s[0], threshold))
+		assert.LessOrEqual(t, worse, slices.Index(rank, decide(s[1], threshold)))
 	}))
 	t.Run("H60 a better score is reviewed no worse", rapid.MakeCheck(func(t *rapid.T) {
 		s := []float64{percent.Draw(t, "a"), percent.Draw(t, "b")}
 		slices.Sort(s)
 		threshold := percent.Draw(t, "threshold")
 		rank := []grading.ReviewStatus{grading.Rejected, grading.RevisionNeeded, grading.Approved}
-		worse := slices.Index(rank, grading.Review(s[0], threshold))
-		assert.LessOrEqual(t, worse, slices.Index(rank, grading.Review(s[1], threshold)))
+		worse := slices.Index(rank, review(s[0], threshold))
+		assert.LessOrEqual(t, worse, slices.Index(rank, review(s[1], threshold)))
 	}))
 	t.Run("HC19 a full score is always approved", rapid.MakeCheck(func(t *rapid.T) {
-		assert.Equal(t, grading.Approved, grading.Review(100, percent.Draw(t, "threshold")))
+		assert.Equal(t, grading.Approved, review(100, percent.Draw(t, "threshold")))
 	}))
 }

@@ -1,11 +1,5 @@
 package grading
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
-
 // Facets are the four dimensions of a researched article, 0 to 1 each.
 type Facets struct {
 	Article float64 `json:"article"` // completeness, structure, length
@@ -13,48 +7,6 @@ type Facets struct {
 	Factual float64 `json:"factual"` // claims that were verified, no contradictions
 	Writing float64 `json:"writing"` // grammar, readability, tone
 }
-
-// Weights say what each of the [Facets] counts. None is negative and their sum is
-// above 0: only their proportions matter.
-type Weights Facets
-
-// DefaultWeights are those of the research team.
-var DefaultWeights = Weights{Article: 0.30, Source: 0.25, Factual: 0.25, Writing: 0.20}
-
-// Overall returns the weighted mean of f, 0 to 1, rounded to six decimals. A facet
-// outside 0 to 1, a weight below 0, one of them that is not a number, and weights whose
-// sum is not above 0 are errors that name them; nothing is clamped.
-func Overall(f Facets, w Weights) (float64, error) {
-	var errs []error
-	sum, total := 0.0, 0.0
-	for _, part := range []struct {
-		name          string
-		value, weight float64
-	}{
-		{"article", f.Article, w.Article},
-		{"source", f.Source, w.Source},
-		{"factual", f.Factual, w.Factual},
-		{"writing", f.Writing, w.Writing},
-	} {
-		if !isShare(part.value) {
-			errs = append(errs, fmt.Errorf("%s is %v, want 0 to 1", part.name, part.value))
-		}
-		if !(part.weight >= 0) || math.IsInf(part.weight, 0) { // also refuses NaN
-			errs = append(errs, fmt.Errorf("the weight of %s is %v, want 0 or more", part.name, part.weight))
-		}
-		sum += part.value * part.weight
-		total += part.weight
-	}
-	if len(errs) == 0 && total <= 0 {
-		errs = append(errs, errors.New("all weights are 0"))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return 0, fmt.Errorf("grading: %w", err)
-	}
-	return Round6(sum / total), nil
-}
-
-func isShare(x float64) bool { return x >= 0 && x <= 1 } // NaN is not
 
 // Share is Part of Whole, from 0 to 1. It is 1 if Whole is 0 or less; a negative Part
 // counts as 0, one above Whole as Whole.

@@ -12,22 +12,22 @@ import (
 )
 
 func TestOverall(t *testing.T) {
-	even := grading.Weights{Article: 1, Source: 1, Factual: 1, Writing: 1}
+	even := weights(1, 1, 1, 1)
 	for _, tt := range []struct {
 		name    string
 		f       grading.Facets
-		weights grading.Weights
+		weights grading.Weighted
 		want    float64
 	}{
-		{"RA25 R76", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, grading.DefaultWeights, 0.9105},
-		{"RA26 R76", grading.Facets{Article: 0.90, Source: 0.85, Factual: 0.92, Writing: 0.88}, grading.DefaultWeights, 0.8885},
-		{"RA27 R76", grading.Facets{Article: 0.75, Source: 0.65, Factual: 0.85, Writing: 0.85}, grading.DefaultWeights, 0.7700},
-		{"RA28 R76", grading.Facets{Article: 0.55, Source: 0.40, Factual: 0.68, Writing: 0.73}, grading.DefaultWeights, 0.5810},
+		{"RA25 R76", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.9105},
+		{"RA26 R76", grading.Facets{Article: 0.90, Source: 0.85, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.8885},
+		{"RA27 R76", grading.Facets{Article: 0.75, Source: 0.65, Factual: 0.85, Writing: 0.85}, grading.DefaultFacets, 0.7700},
+		{"RA28 R76", grading.Facets{Article: 0.55, Source: 0.40, Factual: 0.68, Writing: 0.73}, grading.DefaultFacets, 0.5810},
 		{"RA29 RC13 even weights", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, even, 0.9075},
-		{"R76 only proportions matter", grading.Facets{Article: 1, Writing: 0.5}, grading.Weights{Article: 30, Writing: 10}, 0.875},
+		{"R76 only proportions matter", grading.Facets{Article: 1, Writing: 0.5}, weights(30, 0, 0, 10), 0.875},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := grading.Overall(tt.f, tt.weights)
+			got, err := overall(tt.f, tt.weights)
 			require.NoError(t, err)
 			assert.InDelta(t, tt.want, got, 0)
 		})
@@ -35,26 +35,24 @@ func TestOverall(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		f       grading.Facets
-		weights grading.Weights
+		weights grading.Weighted
 		want    string
 	}{
-		{"RA30 RX7 out of range", grading.Facets{Article: 1.01}, even, "article is 1.01, want 0 to 1"},
-		{"RX7 a scale of 100", grading.Facets{Writing: 88}, even, "writing is 88"},
-		{"RA31 RX7 not a number", grading.Facets{Source: math.NaN()}, even, "source is NaN"},
-		{"RA32 weights of 0", grading.Facets{}, grading.Weights{}, "all weights are 0"},
-		{"R76 a negative weight", grading.Facets{}, grading.Weights{Article: -1, Source: 2}, "the weight of article is -1"},
+		{"RA31 RX7 not a number", grading.Facets{Source: math.NaN()}, even, "source is NaN, want a number"},
+		{"RA32 weights of 0", grading.Facets{}, weights(0, 0, 0, 0), "all weights are 0"},
+		{"R76 a negative weight", grading.Facets{}, weights(-1, 2, 0, 0), "the weight of article is -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := grading.Overall(tt.f, tt.weights)
+			_, err := overall(tt.f, tt.weights)
 			require.ErrorContains(t, err, tt.want)
 		})
 	}
 	t.Run("R76 the score lies among the facets", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			x := rapid.SliceOfN(rapid.Float64Range(0, 1), 8, 8).Draw(t, "figures")
-			got, err := grading.Overall(
+			got, err := overall(
 				grading.Facets{Article: x[0], Source: x[1], Factual: x[2], Writing: x[3]},
-				grading.Weights{Article: x[4] + 0.001, Source: x[5], Factual: x[6], Writing: x[7]},
+				weights(x[4]+0.001, x[5], x[6], x[7]),
 			)
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, got, grading.Round6(min(x[0], x[1], x[2], x[3])))
@@ -119,7 +117,7 @@ func TestNext(t *testing.T) {
 		{"RX7 not a number", math.NaN(), 0.5, 1, 3, grading.Continue},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.Next(tt.score, tt.threshold, tt.iteration, tt.most))
+			assert.Equal(t, tt.want, next(tt.score, tt.threshold, tt.iteration, tt.most))
 		})
 	}
 }

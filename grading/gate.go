@@ -1,3 +1,13 @@
+// Package grading says whether work is good enough: thresholds, decisions, scores and ranks.
+//
+// Each rule of a team is an interface of one method, with a function as an adapter and a
+// default: [Gate], [Threshold], [Scorer], [Ranker]. All are pure: the same arguments give the
+// same result, nothing is read and nothing is changed. So they may be called from any
+// goroutine and from flow code.
+//
+// Scores and thresholds are percentages from 0 to 100 where a team does not say otherwise.
+// Figures are rounded to six decimals before they are compared with a bound, so that
+// 75.99999999999999 meets a threshold of 76.
 package grading
 
 import "fmt"
@@ -142,7 +152,16 @@ type Rounds struct{}
 // Decide returns Complete if the score meets the threshold, ForceComplete if it does not and
 // no round is left, else Continue. Figures are rounded to six decimals first. A score that
 // is not a number is never good enough.
-func (Rounds) Decide(s Standing) Verdict { return Next(s.Score, s.Threshold, s.Try, s.Most) }
+func (Rounds) Decide(s Standing) Verdict {
+	switch {
+	case Round6(s.Score) >= Round6(s.Threshold):
+		return Complete
+	case s.Try < s.Most:
+		return Continue
+	default:
+		return ForceComplete
+	}
+}
 
 // percentage returns an error that names the field if x is not a number from 0 to 100.
 func percentage(field string, x float64) error {

@@ -27,15 +27,21 @@ func figures() *rapid.Generator[float64] {
 	)
 }
 
-// The defaults are what the functions say.
+// The defaults, said in another way.
 func TestDefaultGates(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		score, threshold := figures().Draw(t, "score"), figures().Draw(t, "threshold")
-		s := grading.Standing{Score: score, Threshold: threshold, Try: rapid.IntRange(0, 4).Draw(t, "try"), Most: rapid.IntRange(0, 4).Draw(t, "most")}
-		require.Equal(t, grading.Decide(score, threshold), attempts(grading.DefaultBands).Decide(s))
-		require.Equal(t, grading.Review(score, threshold), reviews(grading.DefaultReserve).Decide(s))
-		require.Equal(t, grading.Next(score, threshold, s.Try, s.Most), grading.Gate[grading.Standing, grading.Verdict](grading.Rounds{}).Decide(s))
-		require.Equal(t, grading.Passes(score, threshold), grading.AtLeast(threshold).Decide(s) == grading.Accept)
+		x, y := grading.Round6(figures().Draw(t, "score")), grading.Round6(figures().Draw(t, "threshold"))
+		s := grading.Standing{Score: x, Threshold: y, Try: rapid.IntRange(0, 4).Draw(t, "try"), Most: rapid.IntRange(0, 4).Draw(t, "most")}
+		accepts := y == 0 || x >= y
+		require.Equal(t, accepts, attempts(grading.DefaultBands).Decide(s) == grading.Accept)
+		require.Equal(t, !accepts && x >= grading.Round6(y-20), attempts(grading.DefaultBands).Decide(s) == grading.Revise)
+		require.Equal(t, accepts, reviews(grading.DefaultReserve).Decide(s) != grading.Rejected)
+		require.Equal(t, accepts && (y == 0 || x >= 100 || x >= grading.Round6(y+10)), reviews(grading.DefaultReserve).Decide(s) == grading.Approved)
+		require.Equal(t, accepts, grading.Passes(x, y))
+		require.Equal(t, accepts, grading.AtLeast(y).Decide(s) == grading.Accept)
+		verdict := grading.Gate[grading.Standing, grading.Verdict](grading.Rounds{}).Decide(s)
+		require.Equal(t, x >= y, verdict == grading.Complete)
+		require.Equal(t, !(x >= y) && s.Try < s.Most, verdict == grading.Continue)
 	})
 }
 
@@ -131,15 +137,6 @@ func TestThresholds(t *testing.T) {
 
 	var double grading.Threshold = grading.ThresholdFunc(func(of grading.Subject, history []float64) float64 { return *of.Own + history[0] })
 	assert.InDelta(t, 160.0, double.Threshold(own, history), 0)
-
-	rapid.Check(t, func(t *rapid.T) {
-		percent := rapid.OneOf(rapid.Just((*float64)(nil)), rapid.Map(rapid.Float64Range(0, 100), func(x float64) *float64 { return &x }))
-		of := grading.Subject{Own: percent.Draw(t, "own"), Shared: percent.Draw(t, "shared")}
-		scores := rapid.SliceOfN(rapid.Float64Range(0, 100), 0, 12).Draw(t, "history")
-		want := grading.ResolveThreshold(of.Own, of.Shared)
-		require.InDelta(t, want, fixed.Threshold(of, scores), 0)
-		require.InDelta(t, grading.Adapt(want, scores), adaptive.Threshold(of, scores), 0)
-	})
 }
 
 // What Validate refuses, by the field's name.

@@ -11,34 +11,34 @@ import (
 )
 
 func TestDepartmentQuality(t *testing.T) {
-	pass := func(s float64) grading.Scored { return grading.Scored{Score: s, Passed: true} }
-	fail := func(s float64) grading.Scored { return grading.Scored{Score: s} }
+	pass := func(s float64) grading.Mark { return grading.Mark{Value: s, Passed: true} }
+	fail := func(s float64) grading.Mark { return grading.Mark{Value: s} }
 	tests := []struct {
 		name    string
-		results []grading.Scored
+		results []grading.Mark
 		raw     float64
 		rounded int
 	}{
-		{"HA12 all pass", []grading.Scored{pass(95), pass(88), pass(92)}, 96.666667, 97},      // 60 + .4*275/3
-		{"HA13 one fails", []grading.Scored{fail(45), pass(78), pass(82)}, 67.333333, 67},     // 40 + .4*205/3
-		{"HA14 all fail", []grading.Scored{fail(35), fail(42), fail(38)}, 15.333333, 15},      // 0 + .4*115/3
-		{"HA15 revision-needed counts", []grading.Scored{pass(72), pass(87)}, 91.8, 92},       // 60 + .4*79.5
-		{"HA15 strict review", []grading.Scored{fail(72), pass(87)}, 61.8, 62},                // 30 + .4*79.5
-		{"HA16 three times 65", []grading.Scored{pass(65), pass(65), pass(65)}, 86, 86},       // 60 + 26
-		{"HA16 strict review", []grading.Scored{fail(65), fail(65), fail(65)}, 26, 26},        // 0 + 26
-		{"H69 the formula with two passing", []grading.Scored{pass(70), pass(88)}, 91.6, 92},  // 60 + .4*79
-		{"H68 two of three", []grading.Scored{pass(95), pass(62), fail(30)}, 64.933333, 65},   // 40 + .4*187/3
-		{"H67 the share of approved results", []grading.Scored{pass(0), fail(0)}, 30, 30},     // .6*50
-		{"H68 rejected scores are in the mean", []grading.Scored{fail(100), fail(0)}, 20, 20}, // .4*50
-		{"H69 half up", []grading.Scored{pass(78.75)}, 91.5, 92},                              // 60 + 31.5
-		{"HC1 the literal filter gives 26 for 86", []grading.Scored{fail(65)}, 26, 26},
-		{"HC11 just below half", []grading.Scored{pass(78.7475)}, 91.499, 91}, // 60 + 31.499
-		{"H67 two of three reach 80 at most", []grading.Scored{pass(100), pass(100), fail(100)}, 80, 80},
+		{"HA12 all pass", []grading.Mark{pass(95), pass(88), pass(92)}, 96.666667, 97},      // 60 + .4*275/3
+		{"HA13 one fails", []grading.Mark{fail(45), pass(78), pass(82)}, 67.333333, 67},     // 40 + .4*205/3
+		{"HA14 all fail", []grading.Mark{fail(35), fail(42), fail(38)}, 15.333333, 15},      // 0 + .4*115/3
+		{"HA15 revision-needed counts", []grading.Mark{pass(72), pass(87)}, 91.8, 92},       // 60 + .4*79.5
+		{"HA15 strict review", []grading.Mark{fail(72), pass(87)}, 61.8, 62},                // 30 + .4*79.5
+		{"HA16 three times 65", []grading.Mark{pass(65), pass(65), pass(65)}, 86, 86},       // 60 + 26
+		{"HA16 strict review", []grading.Mark{fail(65), fail(65), fail(65)}, 26, 26},        // 0 + 26
+		{"H69 the formula with two passing", []grading.Mark{pass(70), pass(88)}, 91.6, 92},  // 60 + .4*79
+		{"H68 two of three", []grading.Mark{pass(95), pass(62), fail(30)}, 64.933333, 65},   // 40 + .4*187/3
+		{"H67 the share of approved results", []grading.Mark{pass(0), fail(0)}, 30, 30},     // .6*50
+		{"H68 rejected scores are in the mean", []grading.Mark{fail(100), fail(0)}, 20, 20}, // .4*50
+		{"H69 half up", []grading.Mark{pass(78.75)}, 91.5, 92},                              // 60 + 31.5
+		{"HC1 the literal filter gives 26 for 86", []grading.Mark{fail(65)}, 26, 26},
+		{"HC11 just below half", []grading.Mark{pass(78.7475)}, 91.499, 91}, // 60 + 31.499
+		{"H67 two of three reach 80 at most", []grading.Mark{pass(100), pass(100), fail(100)}, 80, 80},
 		{"H69 no results have no quality", nil, 0, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			raw, rounded := grading.DepartmentQuality(tt.results)
+			raw, rounded := quality(tt.results)
 			assert.Equal(t, tt.raw, raw)
 			assert.Equal(t, tt.rounded, rounded)
 		})
@@ -46,26 +46,26 @@ func TestDepartmentQuality(t *testing.T) {
 }
 
 func TestDepartmentQualityLaws(t *testing.T) {
-	scored := rapid.Custom(func(t *rapid.T) grading.Scored {
-		return grading.Scored{Score: rapid.Float64Range(0, 100).Draw(t, "score"), Passed: rapid.Bool().Draw(t, "passed")}
+	scored := rapid.Custom(func(t *rapid.T) grading.Mark {
+		return grading.Mark{Value: rapid.Float64Range(0, 100).Draw(t, "score"), Passed: rapid.Bool().Draw(t, "passed")}
 	})
 	some := rapid.SliceOfN(scored, 1, 20)
 	t.Run("H69 range", rapid.MakeCheck(func(t *rapid.T) {
-		raw, rounded := grading.DepartmentQuality(some.Draw(t, "results"))
+		raw, rounded := quality(some.Draw(t, "results"))
 		assert.True(t, raw >= 0 && raw <= 100, raw)
 		assert.Equal(t, grading.Round(raw), rounded)
 	}))
 	t.Run("H69 the order does not matter", rapid.MakeCheck(func(t *rapid.T) {
 		results := some.Draw(t, "results")
-		want, _ := grading.DepartmentQuality(results)
-		got, _ := grading.DepartmentQuality(rapid.Permutation(results).Draw(t, "shuffled"))
+		want, _ := quality(results)
+		got, _ := quality(rapid.Permutation(results).Draw(t, "shuffled"))
 		assert.Equal(t, want, got)
 	}))
 	t.Run("H67 passing more is better", rapid.MakeCheck(func(t *rapid.T) {
 		results := some.Draw(t, "results")
-		before, _ := grading.DepartmentQuality(results)
+		before, _ := quality(results)
 		results[0].Passed = true
-		after, _ := grading.DepartmentQuality(results)
+		after, _ := quality(results)
 		assert.GreaterOrEqual(t, after, before)
 	}))
 }
@@ -88,17 +88,17 @@ func TestWeightedMean(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.WeightedMean(tt.values, tt.weights))
+			assert.Equal(t, tt.want, weighted(tt.values, tt.weights))
 		})
 	}
 	percent := rapid.SliceOfN(rapid.Float64Range(0, 100), 5, 5)
 	t.Run("HC13 between the least and the most", rapid.MakeCheck(func(t *rapid.T) {
-		got := grading.WeightedMean(percent.Draw(t, "values"), percent.Draw(t, "weights"))
+		got := weighted(percent.Draw(t, "values"), percent.Draw(t, "weights"))
 		assert.True(t, got >= 0 && got <= 100, got)
 	}))
 	t.Run("HC13 equal weights are the plain mean", rapid.MakeCheck(func(t *rapid.T) {
 		v, w := percent.Draw(t, "values"), rapid.Float64Range(.01, 1).Draw(t, "weight")
-		got := grading.WeightedMean(v, []float64{w, w, w, w, w})
-		assert.InDelta(t, grading.WeightedMean(v, nil), got, 1e-5)
+		got := weighted(v, []float64{w, w, w, w, w})
+		assert.InDelta(t, weighted(v, nil), got, 1e-5)
 	}))
 }

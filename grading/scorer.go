@@ -107,8 +107,9 @@ func (w *Weighted) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Mean is the [Scorer] by the marks' own weights: see [WeightedMean]. Marks that are
-// Ungraded do not count. Without any other mark the score is 0.
+// Mean is the [Scorer] by the marks' own weights. If these add up to 0 it is the plain mean.
+// A weight that is negative or no number is 0. Marks that are Ungraded do not count. Without
+// any other mark the score is 0.
 type Mean struct{}
 
 // Score returns the mean, rounded to six decimals. A mark that is no number is an error.
@@ -123,7 +124,7 @@ func (Mean) Score(marks Marks) (float64, error) {
 		}
 		values, weights = append(values, m.Value), append(weights, m.Weight)
 	}
-	return WeightedMean(values, weights), nil
+	return weightedMean(values, weights), nil
 }
 
 // Approval is the [Scorer] of many workers' results, on a scale of 0 to 100. It is made of
@@ -171,3 +172,27 @@ func (a Approval) Validate() error {
 
 // isNumber reports whether x is neither NaN nor infinite.
 func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// weightedMean returns the mean of values in which values[i] weighs weights[i],
+// rounded to six decimals. The unit and range are those of the values.
+//
+// If the weights add up to 0, or are nil, it is the plain mean; without values it
+// is 0. A value without a weight, or with one that is negative or not a number,
+// weighs nothing; weights beyond the last value are not read.
+func weightedMean(values, weights []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	var sum, total, plain float64
+	for i, v := range values {
+		plain += v
+		if i < len(weights) && weights[i] > 0 {
+			sum += v * weights[i]
+			total += weights[i]
+		}
+	}
+	if total == 0 {
+		return Round6(plain / float64(len(values)))
+	}
+	return Round6(sum / total)
+}

@@ -1,22 +1,69 @@
 package grading
 
-// DefaultThreshold is the passing threshold, in percent, of an agent for which
-// neither the agent nor its department sets one.
+// DefaultThreshold is the score, in percent, that passes where no threshold is configured.
 const DefaultThreshold = 60
 
-// ResolveThreshold returns the threshold that holds for an agent, from 0 to
-// 100: the agent's own, else its department's, else DefaultThreshold.
+// Threshold is a rule of a team: it says which score a subject's work must reach.
 //
-// Nil means missing. A pointer to 0 is a value like any other and means that
-// there is no gate. Values are those that configuration accepts, 0
-// to 100; they are returned unchanged.
-func ResolveThreshold(agent, dept *float64) float64 {
+// It gets the subject with its configured thresholds, and the subject's scores in earlier
+// runs, oldest first, if the team knows any. It returns a score on the team's scale; 0 means
+// that there is no gate. It is a pure function: it is called once for each decision, and
+// again when a run is resumed, with equal arguments.
+type Threshold interface {
+	Threshold(of Subject, history []float64) float64
+}
+
+// ThresholdFunc is a function as a [Threshold].
+type ThresholdFunc func(of Subject, history []float64) float64
+
+// Threshold returns f(of, history).
+func (f ThresholdFunc) Threshold(of Subject, history []float64) float64 { return f(of, history) }
+
+// Fixed is the [Threshold] of the configuration: the subject's own, else its group's, else
+// Otherwise.
+type Fixed struct {
+	Otherwise float64 `json:"otherwise"` // threshold where none is configured, 0 to 100; 0: no gate
+}
+
+// DefaultFixed is the Threshold of teams that are given none.
+var DefaultFixed = Fixed{Otherwise: DefaultThreshold}
+
+// Threshold returns of.Own, of.Shared or f.Otherwise, unchanged: the first that is there.
+func (f Fixed) Threshold(of Subject, _ []float64) float64 {
 	switch {
-	case agent != nil:
-		return *agent
-	case dept != nil:
-		return *dept
+	case of.Own != nil:
+		return *of.Own
+	case of.Shared != nil:
+		return *of.Shared
 	default:
-		return DefaultThreshold
+		return f.Otherwise
 	}
+}
+
+// Validate returns what is wrong with f, or nil.
+func (f Fixed) Validate() error { return percentage("Otherwise", f.Otherwise) }
+
+// Adaptive is [Fixed] that follows the subject's history. It suits agents that work in many
+// runs, on a scale of 0 to 100.
+type Adaptive struct{ Fixed }
+
+// These bound how thresholds follow a history; percentages, but for the number of samples.
+const (
+	adaptSamples = 10
+	adaptMargin  = 10
+	adaptStep    = 5
+	adaptLowest  = 40
+	adaptHighest = 90
+)
+
+// Threshold returns the threshold of a.Fixed, moved towards the mean of history minus 10 by
+// at most 5, and then kept within 40 to 90. With fewer than 10 scores it is not moved, nor is
+// a threshold of 0, which means that there is no gate. The result has six decimals.
+func (a Adaptive) Threshold(of Subject, history []float64) float64 {
+	current := a.Fixed.Threshold(of, history)
+	if len(history) < adaptSamples || current == 0 {
+		return current
+	}
+	step := min(max(weightedMean(history, nil)-adaptMargin-current, -adaptStep), adaptStep)
+	return Round6(min(max(current+step, adaptLowest), adaptHighest))
 }

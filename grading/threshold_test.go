@@ -28,7 +28,7 @@ func TestResolveThreshold(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.ResolveThreshold(tt.agent, tt.dept))
+			assert.Equal(t, tt.want, resolve(tt.agent, tt.dept))
 		})
 	}
 }
@@ -82,13 +82,13 @@ func TestAdapt(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, grading.Adapt(tt.current, tt.history))
+			assert.Equal(t, tt.want, adapt(tt.current, tt.history))
 		})
 	}
 	percent := rapid.Float64Range(0, 100)
 	t.Run("H89 range and step", rapid.MakeCheck(func(t *rapid.T) {
 		current := grading.Round6(rapid.Float64Range(40, 90).Draw(t, "current"))
-		got := grading.Adapt(current, rapid.SliceOfN(percent, 10, 30).Draw(t, "history"))
+		got := adapt(current, rapid.SliceOfN(percent, 10, 30).Draw(t, "history"))
 		assert.True(t, got >= 40 && got <= 90, got)
 		assert.InDelta(t, current, got, 5.000001)
 	}))

@@ -613,7 +613,7 @@ func TestHookErrors(t *testing.T) {
 		})
 		assert.Equal(t, hierarchy.FromSpecialists, th.play(t).report(t, "d").Basis)
 	})
-	t.Run("HX6 a hook's grade out of range is no grade", func(t *testing.T) {
+	t.Run("HA8 HX6 a grader's grade out of range is no grade", func(t *testing.T) {
 		for _, score := range []float64{-1, 101, math.NaN()} {
 			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
 			th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {

@@ -222,7 +222,7 @@ func TestRulesThatFail(t *testing.T) {
 		{"a Selector chooses twice", "planner", "PLANNING", "chosen twice", selector(func(all []routing.Candidate) []routing.Candidate { return append(all, all[0]) }), ""},
 		{"a Selector leaves out the writer", "planner", "PLANNING", "no critical writer", selector(func(all []routing.Candidate) []routing.Candidate { return all[:1] }), ""},
 		{"a Grader panics", "supervisor", "EVALUATING", "panicked: oh", research.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, research.Work) (research.Grade, error) { panic("oh") })}, "one"},
-		{"a Grader marks out of range", "supervisor", "EVALUATING", `the mark "x" is 90, want 0 to 1`, grader(research.Grade{Marks: grading.Marks{{Name: "x", Value: 90}}}, nil), "one"},
+		{"RA30 RX7 a Grader marks out of range", "supervisor", "EVALUATING", `the mark "x" is 90, want 0 to 1`, grader(research.Grade{Marks: grading.Marks{{Name: "x", Value: 90}}}, nil), "one"},
 		{"a Grader marks the whole", "supervisor", "EVALUATING", `"overall", which the score has`, grader(research.Grade{Marks: grading.Marks{{Name: "overall", Value: 1}}}, nil), "one"},
 		{"a Scorer errs", "supervisor", "EVALUATING", "Rules.Scorer: boom", scorer(0, errBoom), "one"},
 		{"a Scorer goes too high", "supervisor", "EVALUATING", "it is 1.1, want 0 to 1", scorer(1.1, nil), "one"},
