@@ -20,7 +20,7 @@ func durationText(d time.Duration) string {
 	if d == none {
 		return noneText
 	}
-	return strconv.Quote(d.String()) // which has no letter that JSON escapes, but for µ, which is written as it is
+	return strconv.Quote(d.String()) // no letter of it is escaped
 }
 
 // readDuration reads a text such as "5m", a number of seconds, or -1 for None.

@@ -11,7 +11,7 @@ import (
 // struct that embeds them.
 type field struct {
 	name      string
-	index     []int // as for reflect.Value.FieldByIndex
+	index     []int // index for reflect.Value.FieldByIndex
 	tagged    bool  // its name is from its tag
 	omitEmpty bool
 	omitZero  bool

@@ -40,7 +40,7 @@ type Config struct {
 	Team []Member `json:"team"`
 
 	Rounds Rounds      `json:"rounds"`          // number of rounds
-	Policy Policy      `json:"policy,omitzero"` // what is good enough
+	Policy Policy      `json:"policy,omitzero"` // scores and numbers of ideas that are good enough
 	Rules  Rules       `json:"rules,omitzero"`  // rules that the host may replace
 	Limits team.Limits `json:"limits,omitzero"` // money and time of a run; zero: no limit
 	Bounds Bounds      `json:"bounds,omitzero"` // sizes and times of parts of a run

@@ -33,7 +33,7 @@ func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 			synthesis = i
 		}
 	}
-	first := -1 // of those that are left out
+	first := -1 // index of the first message that is left out
 	for i, m := range d.Messages {
 		if maxBytes <= 0 || size <= maxBytes {
 			break

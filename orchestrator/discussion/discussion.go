@@ -56,7 +56,7 @@ func (r *run) do(c *orchestrator.Context, texts prompt.Set) (Outcome, error) {
 	})
 	r.phases = team.NewMachine(r.Run, "", phases, &d.Phase)
 	r.phases.Changed = func(c *orchestrator.Context, from, to Phase) {
-		if from != created { // which nothing started
+		if from != created { // nothing started it
 			r.Emit(c, EventPhaseFinished, &Event{Phase: from})
 		}
 		r.Emit(c, EventPhaseStarted, &Event{Phase: to})

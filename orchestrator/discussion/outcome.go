@@ -41,8 +41,8 @@ const (
 
 // Input is the topic of a run.
 type Input struct {
-	Topic    string      `json:"topic"`              // what the discussion is about; required
-	Preamble []string    `json:"preamble,omitempty"` // what the host says before the kickoff; nil: nothing
+	Topic    string      `json:"topic"`              // subject of the discussion; required
+	Preamble []string    `json:"preamble,omitempty"` // texts of the host before the kickoff; nil: none
 	Limits   team.Limits `json:"limits,omitzero"`    // limits of this run; a zero field is that of Config.Limits
 }
 
@@ -62,9 +62,9 @@ type Outcome struct {
 
 	Discussion     Discussion `json:"discussion"`               // all that was said
 	FinalIdea      *Idea      `json:"finalIdea,omitempty"`      // idea that won; nil: none was chosen
-	SelectedBy     SelectedBy `json:"selectedBy"`               // what chose it
+	SelectedBy     SelectedBy `json:"selectedBy"`               // way in which it was chosen
 	LeaderChoice   *Idea      `json:"leaderChoice,omitempty"`   // idea that the leader named, which need not have won; nil: none
-	BelowThreshold bool       `json:"belowThreshold,omitempty"` // whether the best score did not pass the gate
+	BelowThreshold bool       `json:"belowThreshold,omitempty"` // true: the best score did not pass the gate
 	Ranking        []string   `json:"ranking,omitempty"`        // IDs of all ideas, the best first; nil: the run did not come to that
 	Shortlist      []Idea     `json:"shortlist"`                // ideas that passed the gate, the best first
 	Report         string     `json:"report,omitempty"`         // HTML of Rules.Report or of the ui_creator. It is not sanitised: see Page
@@ -146,9 +146,9 @@ type Idea struct {
 	Feedback    string             `json:"feedback,omitempty"`    // moderator's words
 	Criteria    map[string]float64 `json:"criteria,omitempty"`    // marks, 0 to 10, by criterion
 	Score       float64            `json:"score"`                 // score, 0 to 10, if Validated or Assumed
-	Validated   bool               `json:"validated"`             // whether it was graded
-	Assumed     bool               `json:"assumed,omitempty"`     // whether Score is Policy.AssumeScore
-	Eligible    bool               `json:"eligible"`              // whether its score has passed the gate
+	Validated   bool               `json:"validated"`             // true: it was graded
+	Assumed     bool               `json:"assumed,omitempty"`     // true: Score is Policy.AssumeScore
+	Eligible    bool               `json:"eligible"`              // true: its score has passed the gate
 }
 
 // State is what a run exposes while it runs.

@@ -2,19 +2,14 @@ package discussion
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
@@ -42,110 +37,6 @@ func inOrder(figures map[string]float64) []string {
 		return cmp.Compare(uint(slices.Index(criteria, a)), uint(slices.Index(criteria, b)))
 	})
 	return names
-}
-
-// Evaluation is the evaluation of one idea.
-type Evaluation struct {
-	IdeaID   string             // ID of the idea; "": it is named by its title
-	Title    string             // title of the idea, in any case; "": it is named by its ID
-	Score    *float64           // score, 0 to 10; nil: Rules.Scorer makes one of Criteria
-	Criteria map[string]float64 // marks, 0 to 10, by criterion; a missing one was not given, or was dropped
-	Dropped  []string           // what is wrong with marks that are no numbers of 0 to 10, by name
-	Pros     []string           // points for the idea
-	Cons     []string           // points against the idea
-	Feedback string             // advice in words; "": none
-}
-
-// rated reports whether e has a score, or all marks of which one is made.
-func (e Evaluation) rated(names []string) bool {
-	return e.Score != nil || !slices.ContainsFunc(names, func(name string) bool { _, ok := e.Criteria[name]; return !ok })
-}
-
-// evaluationsWanted returns the schema that the moderator is asked for. Answers are read less
-// strictly.
-func evaluationsWanted(names []string) json.RawMessage {
-	mark := fmt.Sprintf(`{"type":"number","minimum":0,"maximum":%d}`, maxScore)
-	marks := make([]string, len(names))
-	for i, name := range names {
-		marks[i] = string(agent.JSON(name)) + ":" + mark
-	}
-	return json.RawMessage(`{"type":"object","required":["evaluations"],"additionalProperties":false,"properties":{` +
-		`"evaluations":{"type":"array","items":{"type":"object","required":["idea_id","criteria"],"additionalProperties":false,"properties":{` +
-		`"idea_id":{"type":"string"},"score":` + mark + `,` +
-		`"criteria":{"type":"object","required":` + string(agent.JSON(names)) + `,"additionalProperties":false,"properties":{` + strings.Join(marks, ",") + `}},` +
-		`"pros":{"type":"array","items":{"type":"string"}},"cons":{"type":"array","items":{"type":"string"}},"feedback":{"type":"string"}}}}}}`)
-}
-
-var (
-	evaluationsIn    = answer.MustFromSchema(`{"type":"object","required":["evaluations"],"properties":{"evaluations":{"type":"array","items":{"type":"object"}}}}`)
-	errNoEvaluations = errors.New(`there is no JSON object with "evaluations", of which one has a "score" within 0 to 10 or all "criteria"`)
-)
-
-// parseEvaluations reads the evaluations in an answer, with marks of these names: a JSON
-// object with "evaluations", or a bare list, also in a fence or inside of prose. It is an
-// error if none is rated.
-func parseEvaluations(text string, names []string) ([]Evaluation, error) {
-	items, err := entries(text, "evaluations", evaluationsIn)
-	if err != nil {
-		return nil, err
-	}
-	all, usable := make([]Evaluation, len(items)), false
-	for i, item := range items {
-		e := &all[i]
-		*e = Evaluation{
-			IdeaID: cmp.Or(textOf(item["idea_id"]), textOf(item["id"])), Title: textOf(item["title"]), Criteria: map[string]float64{},
-			Pros: listOf(item["pros"]), Cons: listOf(item["cons"]), Feedback: textOf(item["feedback"]),
-		}
-		mark := func(name string) *float64 {
-			x, err := markOf(name, item[name])
-			if err != nil {
-				e.Dropped = append(e.Dropped, err.Error())
-			}
-			return x
-		}
-		e.Score = mark("score")
-		if inner, ok := item["criteria"].(map[string]any); ok {
-			item = inner
-		}
-		for _, name := range names {
-			if x := mark(name); x != nil {
-				e.Criteria[name] = *x
-			}
-		}
-		usable = usable || e.rated(names)
-	}
-	if !usable {
-		return nil, errNoEvaluations
-	}
-	return all, nil
-}
-
-// markOf is a number of 0 to 10, also one in quotes; nil for none. Anything else is an
-// error.
-func markOf(name string, v any) (*float64, error) {
-	if v == nil {
-		return nil, nil //nolint:nilnil // no mark is no fault
-	}
-	x, err := strconv.ParseFloat(textOf(v), 64)
-	if err != nil || inRange(name, x) != nil {
-		return nil, fmt.Errorf("%s is %.40v, want a number of 0 to %d", name, v, maxScore)
-	}
-	return &x, nil
-}
-
-// listOf is a list of texts, or one text alone.
-func listOf(v any) []string {
-	items, ok := v.([]any)
-	if !ok {
-		items = []any{v}
-	}
-	var list []string
-	for _, item := range items {
-		if text := textOf(item); text != "" {
-			list = append(list, text)
-		}
-	}
-	return list
 }
 
 // validate has the ideas graded. Ideas without a score are ungraded.
@@ -233,23 +124,6 @@ func (r *run) moderate(c *orchestrator.Context) (found []Evaluation, err error) 
 	return found, err
 }
 
-// readEvaluations is parseEvaluations, with an error if none that is rated is of one of the
-// ideas.
-func readEvaluations(text string, names []string, ideas []Idea) ([]Evaluation, error) {
-	found, err := parseEvaluations(text, names)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(found, func(e Evaluation) bool { return e.rated(names) && e.of(ideas) != nil }) {
-		return found, nil
-	}
-	ids := make([]string, len(ideas))
-	for i, idea := range ideas {
-		ids[i] = idea.ID
-	}
-	return nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
-}
-
 // apply copies evaluations to their ideas; of two for one idea the last counts.
 func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 	ideas := r.out.Discussion.Ideas
@@ -331,31 +205,4 @@ func (r *run) passes(c *orchestrator.Context, id string, score float64) (bool, e
 			return false, fmt.Errorf("the decision is %q, want one of grading's", decision)
 		}
 	})
-}
-
-// of finds the idea of e: by ID, else by title, of equal titles the latest; nil: none.
-func (e Evaluation) of(ideas []Idea) *Idea {
-	if idea := byID(e.IdeaID, ideas); idea != nil {
-		return idea
-	}
-	for i := len(ideas) - 1; i >= 0; i-- {
-		if e.Title != "" && strings.EqualFold(strings.TrimSpace(ideas[i].Title), e.Title) {
-			return &ideas[i]
-		}
-	}
-	return nil
-}
-
-// idForm are the ways in which models write the ID of an idea: idea-3, Idea 3, [idea-3],
-// "#3", 3.
-var idForm = regexp.MustCompile(`(?i)^[^\pL\pN]*(?:idea)?[^\pL\pN]*0*(\d{1,9})[^\pL\pN]*$`)
-
-// byID is the idea of an ID as a model writes it; nil: none.
-func byID(id string, ideas []Idea) *Idea {
-	if m := idForm.FindStringSubmatch(id); m != nil {
-		if n, _ := strconv.Atoi(m[1]); n >= 1 && n <= len(ideas) {
-			return &ideas[n-1]
-		}
-	}
-	return nil
 }

@@ -15,10 +15,10 @@ type turn struct {
 	role     Role
 	kind     MessageType
 	prompt   string
-	number   int    // of the role's turns in the round; 0: outside of the rounds
-	missing  int    // ideas, for the prompt
+	number   int    // number of the role's turn in the round; 0: outside of the rounds
+	missing  int    // number of missing ideas, for the prompt
 	agent    string // who speaks; "": the member's
-	feedback string // what the prompt says besides; "": nothing
+	feedback string // further advice in the prompt; "": none
 
 	// For turns that answer in JSON: the schema, and the function that reads the answer. An
 	// answer that cannot be read is sent back once.

@@ -29,7 +29,7 @@ type Kind string
 type Event struct {
 	Path    string                `json:"path,omitempty"`    // machine that the record is about; "": that of the run
 	Moves   []string              `json:"moves,omitempty"`   // moves of that machine since its last record, as "state -move-> state"
-	Asked   string                `json:"asked,omitempty"`   // what the run was asked
+	Asked   string                `json:"asked,omitempty"`   // request of the run
 	Who     string                `json:"who,omitempty"`     // member that was called
 	Try     int                   `json:"try,omitempty"`     // number of the try, from 1
 	Wait    time.Duration         `json:"wait,omitzero"`     // wait before the try; 0: none

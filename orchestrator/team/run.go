@@ -13,8 +13,8 @@ import (
 // Start says how a run of a team begins.
 type Start struct {
 	Team    string                // name of the team's kind in codes and kinds, such as "poetry"
-	Asked   string                // what the run was asked, in words
-	Outcome *orchestrator.Outcome // what the flow returns: it is embedded in the team's Outcome
+	Asked   string                // request of the run, in words
+	Outcome *orchestrator.Outcome // outcome that the flow returns: it is embedded in the team's
 	Limits  Limits                // limits of the run: input.Limits.Or(config.Limits)
 	Permit  orchestrator.Permit   // rule that lets moves happen; nil: all may
 	Prompts prompt.Set            // templates for the prompts of seats

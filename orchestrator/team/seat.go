@@ -51,7 +51,7 @@ type Seat[A any] struct {
 	Retrier orchestrator.Retrier
 	Working orchestrator.Working
 
-	On Hooks // what the team does around the calls
+	On Hooks // code of the team around the calls
 }
 
 // Hooks are what a team does around the calls of a [Seat]. Each may be nil.
