@@ -149,7 +149,7 @@ func TestDirectorPage(t *testing.T) {
 			{"director/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, part(team, "| kind |"), 24},
 			{"director/*.go", `(?m)^\t(Err\w+) += agent\.Code`, part(team, "| `Outcome.End` |"), 7},
 			{"director/*.go", `r\.warn\(c, "([a-z-]+)"`, part(team, "Warnings have the code `director/`"), 15},
-			{"director/*.go", `(?m)^\tOp\w+ += "([^"]+)"`, part(team, "| role |"), 16},
+			{"director/*.go", `(?m)^\t[oO]p\w+ += "([^"]+)"`, part(team, "| role |"), 16},
 			{"director/inputs.go", `(?m)^type (\w+Input) struct`, part(team, "| role |"), 10},
 			{"director/answers.go", `(?m)^\tAction\w+ += "([^"]+)"`, part(team, "| question |"), 7},
 			{"director/guardian.go", `(?m)^\t(?:onTrack|recovering|drifting|inCircles|stalled) += "([^"]+)"`, part(team, "| verdict |"), 5},

@@ -187,7 +187,7 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, err
 		}
 	}
 	if r.store.agent != "" {
-		made, err := r.newTree(c, CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
+		made, err := r.newTree(c, createRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
 			return gitFailure(err), ends(err)
 		}

@@ -67,7 +67,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 
 // mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is, or the
 // task was abandoned meanwhile.
-func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got Merged, kind blackboard.FailureKind, err error) {
+func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got mergedWork, kind blackboard.FailureKind, err error) {
 	if !r.undecided(t) {
 		return got, "", nil
 	}
@@ -82,8 +82,8 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got Merged
 	if err != nil {
 		return got, "", err
 	}
-	req := MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
-	got, err = git[Merged](r, c, OpMerge, req)
+	req := mergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
+	got, err = git[mergedWork](r, c, opMerge, req)
 	for tries := 1; err == nil && got.Prepared != ""; tries++ {
 		if tries > mergeTries {
 			got.Moved = true
@@ -101,7 +101,7 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got Merged
 			return got, "", nil
 		}
 		req.Checked = got.Prepared
-		if got, err = git[Merged](r, c, OpMerge, req); err != nil {
+		if got, err = git[mergedWork](r, c, opMerge, req); err != nil {
 			return got, "", err
 		}
 	}
@@ -127,7 +127,7 @@ const (
 
 // newlyFailing are the tests that fail on the merged tree and pass without this work. Those
 // that the review calls wrong do not count.
-func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge Merged) ([]string, error) {
+func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge mergedWork) ([]string, error) {
 	after, err := r.runCheck(c, t, merge.Prepared)
 	if err != nil || after == nil || after.Passed {
 		return nil, err
@@ -145,7 +145,7 @@ func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge Me
 }
 
 // conflictText explains a merge that failed.
-func conflictText(kind blackboard.FailureKind, got Merged) string {
+func conflictText(kind blackboard.FailureKind, got mergedWork) string {
 	switch {
 	case kind == blackboard.MergeBroken:
 		return "with what others have merged meanwhile, tests fail that passed before"

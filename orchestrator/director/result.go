@@ -130,7 +130,7 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 // commit commits what the worker has made.
 func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
 	t, _ := r.board.Task(a.id)
-	got, err := git[Committed](r, c, OpCommit, CommitRequest{
+	got, err := git[committedWork](r, c, opCommit, commitRequest{
 		Tree: *a.tree, Since: a.head, At: c.Now(), Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {

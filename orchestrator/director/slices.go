@@ -125,7 +125,7 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 // keepWork commits what a slice has left in the worktree.
 func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
 	if a.tree != nil {
-		got, err := git[Committed](r, c, OpCommit, CommitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
+		got, err := git[committedWork](r, c, opCommit, commitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
 		if err != nil {
 			return gitFailure(err), ends(err)
 		}

@@ -25,15 +25,15 @@ type Domain struct {
 
 // The names of the tools of a [Toolbox].
 const (
-	FindTools = "find_tools"
-	CallTool  = "call_tool"
+	findTools = "find_tools"
+	callTool  = "call_tool"
 )
 
-// Toolbox returns two tools that stand for those of all domains: [FindTools] lists them
-// and shows the schemas of those that are asked for, [CallTool] calls one, by the name
+// Toolbox returns two tools that stand for those of all domains: [findTools] lists them
+// and shows the schemas of those that are asked for, [callTool] calls one, by the name
 // domain/tool. A model sees a schema only when it asks for it, so that large libraries
 // and MCP servers do not fill its prompt. The input of a tool is checked against its
-// schema before it is called; the call's key in [agent.InfoFrom] is that of CallTool.
+// schema before it is called; the call's key in [agent.InfoFrom] is that of callTool.
 //
 // The error has every fault of the domains.
 func Toolbox(domains ...Domain) ([]agent.Tool, error) {
@@ -41,11 +41,11 @@ func Toolbox(domains ...Domain) ([]agent.Tool, error) {
 	if err := b.index(); err != nil {
 		return nil, fmt.Errorf("director: toolbox: %w", err)
 	}
-	find, err := agent.NewTool(FindTools, "Lists the tools that there are, by their domains. Name some of them under tools to see what input they want.", b.find)
+	find, err := agent.NewTool(findTools, "Lists the tools that there are, by their domains. Name some of them under tools to see what input they want.", b.find)
 	if err != nil {
 		return nil, err
 	}
-	call, err := agent.NewTool(CallTool, "Calls one of the tools that "+FindTools+" lists.", b.call)
+	call, err := agent.NewTool(callTool, "Calls one of the tools that "+findTools+" lists.", b.call)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (b *toolbox) schemas(names []string) (string, error) {
 func (b *toolbox) tool(name string) (agent.Tool, error) {
 	t, ok := b.tools[name]
 	if !ok {
-		return t, fmt.Errorf("there is no tool %.100q: %s lists those that there are, as domain/tool", name, FindTools)
+		return t, fmt.Errorf("there is no tool %.100q: %s lists those that there are, as domain/tool", name, findTools)
 	}
 	return t, nil
 }

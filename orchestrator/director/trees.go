@@ -44,7 +44,7 @@ func (r *run) openStore(c *orchestrator.Context) error {
 	if r.store.agent == "" {
 		return nil
 	}
-	got, err := git[Opened](r, c, OpOpen, OpenRequest{})
+	got, err := git[openedRepo](r, c, opOpen, openRequest{})
 	if err != nil {
 		if team.Ends(err) {
 			return err
@@ -60,7 +60,7 @@ func (r *run) openStore(c *orchestrator.Context) error {
 // and removals are made also if the run is over.
 func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
 	limits := agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
-	if op == OpCommit || op == OpMerge || op == OpRemove {
+	if op == opCommit || op == opMerge || op == opRemove {
 		c, limits.Total = c.WithoutCancel(), r.Bounds.CallTime
 	}
 	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
@@ -100,8 +100,8 @@ func (f *artifactStore) tree(task string, n int) (worktree.Tree, bool) {
 }
 
 // newTree makes the worktree of an attempt.
-func (r *run) newTree(c *orchestrator.Context, req CreateRequest) (Created, error) {
-	got, err := git[Created](r, c, OpCreate, req)
+func (r *run) newTree(c *orchestrator.Context, req createRequest) (createdTree, error) {
+	got, err := git[createdTree](r, c, opCreate, req)
 	if err == nil {
 		r.store.trees[req.Task] = append(r.store.trees[req.Task], got.Tree)
 		r.store.folder[req.Task] = true
@@ -117,7 +117,7 @@ func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nol
 		return
 	}
 	delete(r.store.folder, task) // meanwhile, another attempt may get one
-	if _, err := git[struct{}](r, c, OpRemove, RemoveRequest{Trees: trees, Branches: branches}); err != nil {
+	if _, err := git[struct{}](r, c, opRemove, removeRequest{Trees: trees, Branches: branches}); err != nil {
 		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
 		r.store.folder[task] = true
 		return
@@ -151,16 +151,16 @@ func hash(content string) string {
 const shownBytes = 64 << 10
 
 // inspect is what was delivered, as it is reviewed.
-func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (Inspected, error) {
+func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (inspectedWork, error) {
 	if r.store.agent == "" {
 		content := r.store.drafts[t.ID]
-		return Inspected{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
+		return inspectedWork{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
 	}
 	tree, err := r.treeOf(c, t)
 	if err != nil {
-		return Inspected{}, err
+		return inspectedWork{}, err
 	}
-	return git[Inspected](r, c, OpInspect, InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes, Into: r.into(t)})
+	return git[inspectedWork](r, c, opInspect, inspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes, Into: r.into(t)})
 }
 
 // treeOf is the worktree of what was delivered last.
@@ -168,7 +168,7 @@ func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree
 	if tree, ok := r.store.tree(t.ID, t.Attempt); ok {
 		return tree, nil
 	}
-	got, err := r.newTree(c, CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
+	got, err := r.newTree(c, createRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
 	return got.Tree, err
 }
 

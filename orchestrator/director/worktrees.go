@@ -11,122 +11,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/orchestrator/agent"
-)
-
-// What Agents.Worktree is asked, as Request.Op. Each operation can be repeated.
-const (
-	OpOpen    = "open"    // at the beginning of a run: OpenRequest, Opened
-	OpCreate  = "create"  // for an attempt: CreateRequest, Created
-	OpCommit  = "commit"  // what a worker has made: CommitRequest, Committed
-	OpInspect = "inspect" // what is reviewed: InspectRequest, Inspected
-	OpMerge   = "merge"   // what passed: MergeRequest, worktree.Merge
-	OpRemove  = "remove"  // what is no longer needed: RemoveRequest, an empty object
-)
-
-// The inputs and answers of a [Worktrees].
-type (
-	// OpenRequest opens the repository for a run and removes worktrees that it has left.
-	OpenRequest struct {
-		Keep []string `json:"keep,omitempty"` // branches whose worktrees stay
-	}
-
-	// Opened says where merges go, and what the names of branches begin with.
-	Opened struct {
-		Branch string `json:"branch"`
-		Prefix string `json:"prefix"`
-	}
-
-	// CreateRequest makes the worktree of an attempt.
-	CreateRequest struct {
-		Task    string `json:"task"`
-		Attempt int    `json:"attempt"`        // from 1
-		Base    string `json:"base,omitempty"` // a branch or commit; "": the branch that merges go to
-
-		// Update merges the branch Into into it: what was merged there meanwhile.
-		Update bool   `json:"update,omitempty"`
-		Into   string `json:"into,omitempty"` // "": the branch that merges go to
-	}
-
-	// Created is a worktree, and the commit at which its branch is. Conflicts are files
-	// that have two versions between conflict markers, for the worker to decide.
-	Created struct {
-		Tree      worktree.Tree `json:"tree"`
-		Head      string        `json:"head"`
-		Conflicts []string      `json:"conflicts,omitempty"`
-	}
-
-	// CommitRequest commits everything in a worktree that is not ignored, and the file
-	// at Path in any case.
-	CommitRequest struct {
-		Tree    worktree.Tree `json:"tree"`
-		Since   string        `json:"since"`       // the commit at which the branch was
-		At      time.Time     `json:"at,omitzero"` // of the commit
-		Phase   string        `json:"phase"`
-		Summary string        `json:"summary"`
-		Path    string        `json:"path,omitempty"`
-		Text    string        `json:"text,omitempty"` // written to Path before
-		Into    string        `json:"into,omitempty"` // with Path, the branch that it is to be merged into; "": the one that merges go to
-	}
-
-	// Committed is the commit at which the branch is then.
-	Committed struct {
-		Commit string `json:"commit"`
-		Files  int    `json:"files"`            // that were changed since; 0: there was nothing to commit
-		Found  bool   `json:"found,omitempty"`  // the file at Path is there
-		Unsafe string `json:"unsafe,omitempty"` // why nothing was committed: a path leaves the worktree
-
-		Unresolved []string `json:"unresolved,omitempty"` // with Path, files that have conflict markers of an update
-	}
-
-	// InspectRequest asks for an artifact at a commit of a tree, and what that commit would
-	// change in the branch Into; "" is the one that merges go to.
-	InspectRequest struct {
-		Tree   worktree.Tree `json:"tree"`
-		Commit string        `json:"commit"`
-		Path   string        `json:"path"`
-		Limit  int           `json:"limit"` // of texts, in bytes
-		Into   string        `json:"into,omitempty"`
-	}
-
-	// Inspected is an artifact. Missing says that there is none at that path.
-	Inspected struct {
-		Artifact Artifact `json:"artifact"`
-		Missing  bool     `json:"missing,omitempty"`
-		Diff     string   `json:"diff,omitempty"`
-	}
-
-	// MergeRequest merges a commit of a tree.
-	MergeRequest struct {
-		Tree   worktree.Tree `json:"tree"`
-		Commit string        `json:"commit"`
-		Into   string        `json:"into,omitempty"` // a branch; "": the one that merges go to
-
-		// Prepare makes the commit of the merge, and changes no branch. Checked is such a
-		// commit: it is merged only if the branch is where it was then.
-		Prepare bool   `json:"prepare,omitempty"`
-		Checked string `json:"checked,omitempty"`
-	}
-
-	// Merged is the result of a merge. Files are what the merge changed: hashes by path, ""
-	// for a file that was removed; none if the work was in the branch without a merge.
-	Merged struct {
-		worktree.Merge
-
-		Files    map[string]string `json:"files,omitempty"`
-		Prepared string            `json:"prepared,omitempty"` // the commit of a merge that is not on the branch
-		Onto     string            `json:"onto,omitempty"`     // the commit that it would be merged onto
-	}
-
-	// RemoveRequest removes worktrees, and with Branches their branches.
-	RemoveRequest struct {
-		Trees    []worktree.Tree `json:"trees"`
-		Branches bool            `json:"branches,omitempty"`
-	}
 )
 
 // Worktrees is the agent that gives each attempt a git worktree of its own: package
@@ -161,7 +49,7 @@ func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response
 	if err != nil {
 		return agent.Response{}, err
 	}
-	if opened, ok := answer.(Opened); ok {
+	if opened, ok := answer.(openedRepo); ok {
 		opened.Prefix = cmp.Or(w.cfg.Prefix, "task")
 		answer = opened
 	}
@@ -187,12 +75,12 @@ func (w *Worktrees) of(ctx context.Context, run string) (*worktree.Trees, error)
 
 // operations are what a Worktrees does, by Op. key is that of the call.
 var operations = map[string]func(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error){
-	OpOpen:    operation(openTrees),
-	OpCreate:  operation(createTree),
-	OpCommit:  operation(commitTree),
-	OpInspect: operation(inspectTree),
-	OpMerge:   operation(mergeTree),
-	OpRemove:  operation(removeTrees),
+	opOpen:    operation(openTrees),
+	opCreate:  operation(createTree),
+	opCommit:  operation(commitTree),
+	opInspect: operation(inspectTree),
+	opMerge:   operation(mergeTree),
+	opRemove:  operation(removeTrees),
 }
 
 func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in In, key string) (Out, error)) func(context.Context, *worktree.Trees, agent.Request, string) (any, error) {
@@ -207,17 +95,17 @@ func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in I
 	}
 }
 
-func openTrees(ctx context.Context, t *worktree.Trees, in OpenRequest, _ string) (Opened, error) {
+func openTrees(ctx context.Context, t *worktree.Trees, in openRequest, _ string) (openedRepo, error) {
 	_, err := t.Sweep(ctx, in.Keep)
-	return Opened{Branch: t.Target()}, err
+	return openedRepo{Branch: t.Target()}, err
 }
 
-func createTree(ctx context.Context, t *worktree.Trees, in CreateRequest, _ string) (Created, error) {
+func createTree(ctx context.Context, t *worktree.Trees, in createRequest, _ string) (createdTree, error) {
 	tree, err := t.Create(ctx, in.Task, in.Attempt, in.Base)
 	if err != nil {
-		return Created{}, err
+		return createdTree{}, err
 	}
-	out := Created{Tree: tree}
+	out := createdTree{Tree: tree}
 	if in.Update {
 		out.Conflicts, err = t.Update(ctx, tree, in.Into)
 	}
@@ -225,17 +113,17 @@ func createTree(ctx context.Context, t *worktree.Trees, in CreateRequest, _ stri
 		out.Head, err = t.Head(ctx, tree)
 	}
 	if err != nil { // the run would not know of it
-		return Created{}, errors.Join(err, t.Delete(context.WithoutCancel(ctx), tree))
+		return createdTree{}, errors.Join(err, t.Delete(context.WithoutCancel(ctx), tree))
 	}
 	return out, nil
 }
 
-func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) (Committed, error) {
+func commitTree(ctx context.Context, t *worktree.Trees, in commitRequest, key string) (committedWork, error) {
 	err := commitAll(ctx, t, in, key)
 	if errors.Is(err, worktree.ErrUnsafePath) {
-		return Committed{Commit: in.Since, Unsafe: err.Error()}, nil
+		return committedWork{Commit: in.Since, Unsafe: err.Error()}, nil
 	}
-	var out Committed
+	var out committedWork
 	if err == nil {
 		out.Commit, err = t.Head(ctx, in.Tree)
 	}
@@ -258,7 +146,7 @@ func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key st
 }
 
 // commitAll commits all changes, and the file at Path also if it is ignored.
-func commitAll(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) error {
+func commitAll(ctx context.Context, t *worktree.Trees, in commitRequest, key string) error {
 	if in.Path != "" && in.Text != "" {
 		if err := safepath.Write(in.Tree.Path, in.Path, []byte(in.Text)); err != nil {
 			return err
@@ -294,20 +182,20 @@ func none(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrUnsafePath)
 }
 
-func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ string) (Inspected, error) {
+func inspectTree(ctx context.Context, t *worktree.Trees, in inspectRequest, _ string) (inspectedWork, error) {
 	a, err := t.Read(ctx, in.Commit, in.Path, in.Limit)
 	if none(err) {
-		return Inspected{Missing: true}, nil
+		return inspectedWork{Missing: true}, nil
 	}
 	if err != nil {
-		return Inspected{}, err
+		return inspectedWork{}, err
 	}
 	diff, err := t.Diff(ctx, in.Tree, in.Commit, in.Into, in.Limit)
-	return Inspected{Artifact: Artifact(a), Diff: diff}, err
+	return inspectedWork{Artifact: Artifact(a), Diff: diff}, err
 }
 
-func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string) (Merged, error) {
-	var out Merged
+func mergeTree(ctx context.Context, t *worktree.Trees, in mergeRequest, _ string) (mergedWork, error) {
+	var out mergedWork
 	check := func(_ context.Context, merge, onto string) error {
 		if merge == in.Checked {
 			return nil
@@ -323,16 +211,16 @@ func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string
 		return out, nil
 	}
 	if err != nil || !m.Merged {
-		return Merged{Merge: m}, err
+		return mergedWork{Merge: m}, err
 	}
 	files, err := t.Brought(ctx, m.Commit, in.Commit)
-	return Merged{Merge: m, Files: files}, err
+	return mergedWork{Merge: m, Files: files}, err
 }
 
 // errPrepared stops a merge before it is on the branch.
 var errPrepared = errors.New("the merge is prepared")
 
-func removeTrees(ctx context.Context, t *worktree.Trees, in RemoveRequest, _ string) (struct{}, error) {
+func removeTrees(ctx context.Context, t *worktree.Trees, in removeRequest, _ string) (struct{}, error) {
 	remove := t.Remove
 	if in.Branches {
 		remove = t.Delete
