@@ -38,6 +38,9 @@ func (r *run) call(op, who, name, output string, input any) *call {
 	return &call{Worker: w, op: op, output: json.RawMessage(output), input: input, task: func() *Task { return new(Task) }}
 }
 
+// usualTries is the number of tries of workers and the planner that the documents allow.
+const usualTries = 3
+
 // Why a run ends below its quality.
 const (
 	budgetUsed    = "the budget is used up"
@@ -47,7 +50,7 @@ const (
 
 // ask calls an agent, with its repairs and the tries that k.retrier wants.
 func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (T, error) {
-	earlier, working := k.tries, orchestrator.Working{Role: k.ID, ID: k.ID}
+	earlier, working := k.tries, orchestrator.Working{Role: k.ID, ID: k.ID, Max: usualTries}
 	if k.Category != "" {
 		working.Role, working.Group = "worker", string(k.Category)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestLimits(t *testing.T) {
@@ -109,6 +110,24 @@ func TestLimits(t *testing.T) {
 		require.ErrorIs(t, got.err, research.ErrWorker)
 		assert.Equal(t, 1, got.task(t, "article_writer").Attempts)
 		assert.Contains(t, got.out.Failure.Message, "after 1 attempt:")
+	})
+	t.Run("None is no limit", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.Limits.Cost = orchestrator.None
+		p.cast["article_writer"] = []any{costs(6000, "text")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Completed, got.out.Status)
+		assert.Contains(t, string(got.asked["planner"][0].Input), `"left":"money and time are not limited"`)
+	})
+	t.Run("the input's limits replace those of the team, one by one", func(t *testing.T) {
+		p := scored(0.9)
+		p.cfg.Limits = team.Limits{Cost: cents(300), Time: 30 * time.Minute}
+		p.brief.Limits.Cost = cents(400)
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, team.Limits{Cost: cents(400), Time: 30 * time.Minute}, got.state.Input.Limits)
+		assert.Contains(t, string(got.asked["planner"][0].Input), `USD 4.00 of 4.00 and 30 of 30 minutes are left`)
 	})
 	for _, tt := range []struct {
 		name, at string

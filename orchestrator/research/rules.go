@@ -38,7 +38,7 @@ type Rules struct {
 func DefaultRules() Rules {
 	return Rules{
 		Optimiser: BestFit{}, Selector: Everyone{}, Grader: BySupervisor{}, Scorer: grading.DefaultFacets, Gate: grading.Rounds{}, Ranker: Best{},
-		Retrier: orchestrator.Attempts{Max: 3, Wait: 2 * time.Second, Factor: 2, Final: true},
+		Retrier: orchestrator.Attempts{Max: usualTries, Wait: 2 * time.Second, Factor: 2, Final: true},
 	}
 }
 

@@ -1,0 +1,51 @@
+package research_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/research"
+)
+
+// With scores that are uniform from 0 to 1, a run of at most n iterations returns the first
+// one that meets the threshold x, which is (1+x)/2 in the mean, or else the best of n below
+// x, which is x·n/(n+1).
+func TestBestOfIsItsClosedForm(t *testing.T) {
+	const x, n = 0.8, 3
+	runs, near := 500, 0.05
+	if !testing.Short() {
+		runs, near = 20_000, 0.01
+	}
+	flow, err := research.New(research.Config{Workers: []research.Worker{{ID: "author", Category: research.Writing, Critical: true}}})
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // an experiment
+	says := func(answer func() any) agent.Agent {
+		return agent.Func(func(context.Context, agent.Request) (agent.Response, error) {
+			return agent.Response{Data: agent.JSON(answer())}, nil
+		})
+	}
+	eng := orchestrator.Local(agent.Roster{
+		"planner":    says(func() any { return map[string]any{"complexity": 0, "steps": []step{sequential("writing", "author")}} }),
+		"author":     says(func() any { return research.Draft{Content: "text"} }),
+		"supervisor": says(func() any { return marks(random.Float64()) }),
+	})
+	sum, passed := 0.0, 0.0
+	for range runs {
+		out, err := flow.Run(t.Context(), eng, research.Input{Topic: "x", MinQuality: new(x)})
+		require.NoError(t, err)
+		sum += *out.Score
+		if out.Status == orchestrator.Completed {
+			passed++
+		}
+	}
+	missed := math.Pow(x, n)
+	assert.InDelta(t, 1-missed, passed/float64(runs), near)
+	assert.InDelta(t, (1-missed)*(1+x)/2+missed*x*n/(n+1), sum/float64(runs), near)
+}
