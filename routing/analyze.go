@@ -44,19 +44,20 @@ type Analysis struct {
 	Estimate int `json:"estimate"`
 }
 
-// Analyze returns what text asks for under rules r.
+// Analyze returns what brief asks for. It looks for skills beside r.Skills. The zero Rules are
+// the [Analyzer] of teams that are given none.
 //
-// A list line begins, after white space, with "-", "*" or a number and a dot,
-// followed by white space and something more. The caller owns the result. The
-// rules are those that Rules.Validate accepts; a phrase that it would refuse
-// matches nothing.
-func Analyze(text string, r Rules) Analysis {
+// A list line begins, after white space, with "-", "*" or a number and a dot, followed by
+// white space and something more. The caller owns the result. The rules are those that
+// Validate accepts; a phrase that it would refuse matches nothing.
+func (r Rules) Analyze(brief string, skills []string) Analysis {
 	r = r.withDefaults()
-	index := indexWords(text)
+	r.Skills = slices.Concat(r.Skills, skills)
+	index := indexWords(brief)
 	a := Analysis{
-		Words:        countWords(text),
+		Words:        countWords(brief),
 		ComplexTerms: distinct(r.ComplexTerms, index.has),
-		MultiPart:    slices.ContainsFunc(r.MultiPart, index.has) || listLines(text) >= listFrom,
+		MultiPart:    slices.ContainsFunc(r.MultiPart, index.has) || listLines(brief) >= listFrom,
 		Skills:       skillsIn(index, r),
 	}
 	a.Complexity = complexityOf(a)

@@ -60,7 +60,7 @@ func TestComplexity(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := routing.Analyze(tt.text, routing.Rules{})
+			got := routing.Rules{}.Analyze(tt.text, nil)
 			assert.Equal(t, tt.words, got.Words)
 			assert.Equal(t, tt.want, got.Complexity)
 			assert.Equal(t, tt.estimate, got.Estimate)
@@ -117,11 +117,11 @@ func TestAnalyze(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, routing.Analyze(tt.text, tt.rules))
+			assert.Equal(t, tt.want, tt.rules.Analyze(tt.text, nil))
 		})
 	}
 	t.Run("H24 as JSON", func(t *testing.T) {
-		got, err := json.Marshal(routing.Analyze("a hat", routing.Rules{}))
+		got, err := json.Marshal(routing.Rules{}.Analyze("a hat", nil))
 		require.NoError(t, err)
 		assert.JSONEq(t, `{"words":2,"complexity":"simple","multiPart":false,"complexTerms":[],"skills":[],"estimate":1}`, string(got))
 	})
@@ -145,7 +145,7 @@ func TestEstimate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, routing.Analyze(plain(tt.words), tt.rules).Estimate)
+			assert.Equal(t, tt.want, tt.rules.Analyze(plain(tt.words), nil).Estimate)
 		})
 	}
 }
@@ -177,15 +177,15 @@ func TestAnalyzeLaws(t *testing.T) {
 		rank := []routing.Complexity{routing.Simple, routing.Moderate, routing.Complex}
 		text := rapid.SliceOfN(rapid.SampledFrom([]string{"hat", "detailed", "also", "\n- x", "coat"}), 0, 120)
 		a, b := strings.Join(text.Draw(t, "a"), " "), strings.Join(text.Draw(t, "b"), " ")
-		less := routing.Analyze(a, routing.Rules{})
-		more := routing.Analyze(a+" "+b, routing.Rules{})
+		less := routing.Rules{}.Analyze(a, nil)
+		more := routing.Rules{}.Analyze(a+" "+b, nil)
 		assert.LessOrEqual(t, slices.Index(rank, less.Complexity), slices.Index(rank, more.Complexity))
 		assert.LessOrEqual(t, less.Estimate, more.Estimate)
 	}))
 	t.Run("HC36 the order of skills does not matter", rapid.MakeCheck(func(t *rapid.T) {
 		skills := []string{"Plot", "plot", "voice acting", "Voice-Acting", "theme"}
 		shuffled := rapid.Permutation(skills).Draw(t, "skills")
-		got := routing.Analyze("plot, voice acting", routing.Rules{Skills: shuffled})
+		got := routing.Rules{}.Analyze("plot, voice acting", shuffled)
 		assert.Equal(t, []string{"Plot", "Voice-Acting"}, got.Skills)
 	}))
 }
@@ -196,7 +196,7 @@ func FuzzAnalyze(f *testing.F) {
 	f.Add("as well as ❤\ufe0fcomplex \u0345\xff", "\u0345", "\xff")
 	f.Fuzz(func(t *testing.T, text, skill, synonym string) {
 		rules := routing.Rules{Skills: []string{skill, "plot"}, Synonyms: map[string][]string{skill: {synonym}}}
-		got := routing.Analyze(text, rules)
+		got := rules.Analyze(text, nil)
 		if got.Words < 0 || got.Words > len(text) {
 			t.Errorf("Analyze(%q) counts %d words", text, got.Words)
 		}
@@ -207,7 +207,7 @@ func FuzzAnalyze(f *testing.F) {
 			t.Errorf("Analyze(%q) is not sorted: %+v", text, got)
 		}
 		for _, same := range []string{text, otherCase(text)} {
-			if again := routing.Analyze(same, rules); !assert.ObjectsAreEqual(got, again) {
+			if again := rules.Analyze(same, nil); !assert.ObjectsAreEqual(got, again) {
 				t.Errorf("Analyze(%q) = %+v, Analyze(%q) = %+v", text, got, same, again)
 			}
 		}

@@ -34,16 +34,16 @@ func ExampleDecide() {
 }
 
 // A brief says how many specialists it is worth and which skills they need.
-func ExampleSelect() {
+func ExampleBySkill() {
 	candidates := []routing.Candidate{
 		{ID: "ann", Skills: []string{"plot"}, SuccessRate: new(70.0)},
 		{ID: "bob", Skills: []string{"voice acting"}, SuccessRate: new(99.0)},
 		{ID: "eve", Skills: []string{"plot", "theme"}, SuccessRate: new(90.0)},
 	}
 	rules := routing.Rules{Skills: []string{"plot", "theme", "voice acting"}}
-	brief := routing.Analyze("A detailed plot for the first episode", rules)
+	brief := rules.Analyze("A detailed plot for the first episode", nil)
 	fmt.Println(brief.Complexity, brief.Skills, brief.Estimate)
-	for _, c := range routing.Select(candidates, brief.Skills, brief.Estimate) {
+	for _, c := range (routing.BySkill{}).Select(candidates, routing.Need{Skills: brief.Skills, Count: brief.Estimate}) {
 		fmt.Println(c.ID)
 	}
 	// Output:

@@ -1,9 +1,6 @@
 package routing
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Router is a rule of a team: it chooses the targets of a request.
 //
@@ -86,10 +83,3 @@ type AnalyzerFunc func(brief string, skills []string) Analysis
 
 // Analyze returns f(brief, skills).
 func (f AnalyzerFunc) Analyze(brief string, skills []string) Analysis { return f(brief, skills) }
-
-// Analyze returns what brief asks for under r, as the function [Analyze] does. It looks for
-// skills beside r.Skills. The zero Rules are the Analyzer of teams that are given none.
-func (r Rules) Analyze(brief string, skills []string) Analysis {
-	r.Skills = slices.Concat(r.Skills, skills)
-	return Analyze(brief, r)
-}

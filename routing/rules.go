@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Rules configure Analyze. The zero value has the defaults and no skills.
+// Rules are the [Analyzer] by words. The zero value has the defaults and no skills.
 // All phrases are matched as Keyword matches keywords.
 type Rules struct {
 	// ComplexTerms make a brief complex whatever its length. Nil means complex,

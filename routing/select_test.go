@@ -52,14 +52,14 @@ func TestSelect(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, ids(routing.Select(tt.candidates, tt.skills, tt.n)))
+			assert.Equal(t, tt.want, ids(routing.BySkill{}.Select(tt.candidates, routing.Need{Skills: tt.skills, Count: tt.n})))
 		})
 	}
 	t.Run("HC18 the order given does not matter, and stays", rapid.MakeCheck(func(t *rapid.T) {
 		given := []routing.Candidate{rated("a", 5), rated("b", 7), {ID: "c"}, rated("d", 7), idle}
 		shuffled := rapid.Permutation(given).Draw(t, "shuffled")
 		before := ids(shuffled)
-		assert.Equal(t, []string{"b", "d", "a", "c"}, ids(routing.Select(shuffled, nil, 4)))
+		assert.Equal(t, []string{"b", "d", "a", "c"}, ids(routing.BySkill{}.Select(shuffled, routing.Need{Count: 4})))
 		assert.Equal(t, before, ids(shuffled))
 	}))
 }

@@ -30,13 +30,40 @@ func (f SelectorFunc) Select(candidates []Candidate, need Need) []Candidate {
 	return f(candidates, need)
 }
 
-// BySkill is the [Selector] by the skills that the work asks for: see the function [Select].
-// It is the Selector of teams that are given none.
+// BySkill is the [Selector] by the skills that the work asks for. It is the Selector of teams
+// that are given none.
 type BySkill struct{}
 
-// Select returns Select(candidates, need.Skills, need.Count).
+// Select returns the at most need.Count active candidates that have at least one of
+// need.Skills, ordered by success rate, highest first, and then by ID. Skills that no active
+// candidate has do not count; without any that counts, every active candidate suits.
+//
+// The caller owns the slice; the candidates in it share their skills with those given. IDs
+// are unique, as the configuration has checked; a success rate that is not a number comes
+// last.
 func (BySkill) Select(candidates []Candidate, need Need) []Candidate {
-	return Select(candidates, need.Skills, need.Count)
+	wanted := make(map[string]bool, len(need.Skills))
+	for _, s := range need.Skills {
+		wanted[phraseKey(s)] = true
+	}
+	delete(wanted, "") // a skill without words matches no candidate
+	suitable, skilled := []Candidate{}, []Candidate{}
+	for _, c := range candidates {
+		if c.Inactive {
+			continue
+		}
+		suitable = append(suitable, c)
+		if slices.ContainsFunc(c.Skills, func(skill string) bool { return wanted[phraseKey(skill)] }) {
+			skilled = append(skilled, c)
+		}
+	}
+	if len(skilled) > 0 {
+		suitable = skilled
+	}
+	slices.SortStableFunc(suitable, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(b.rate(), a.rate()), cmp.Compare(a.ID, b.ID))
+	})
+	return suitable[:min(max(need.Count, 0), len(suitable))]
 }
 
 // ByWords is the [Selector] by the words of at least four letters that the brief shares

@@ -44,7 +44,8 @@ func TestByWords(t *testing.T) {
 	}
 }
 
-func TestBySkillIsSelect(t *testing.T) {
+// A Selector by skills changes nothing, and selects from the active candidates.
+func TestBySkillLaws(t *testing.T) {
 	skill := rapid.StringMatching(`[a-d]`)
 	rapid.Check(t, func(t *rapid.T) {
 		var candidates []routing.Candidate
@@ -55,7 +56,15 @@ func TestBySkillIsSelect(t *testing.T) {
 			})
 		}
 		need := routing.Need{Skills: rapid.SliceOfN(skill, 0, 3).Draw(t, "wanted"), Count: rapid.IntRange(-1, 5).Draw(t, "count")}
+		given := slices.Clone(candidates)
 		var selector routing.Selector = routing.BySkill{}
-		require.Equal(t, routing.Select(candidates, need.Skills, need.Count), selector.Select(candidates, need))
+		selected := selector.Select(candidates, need)
+		require.Equal(t, given, candidates)
+		require.LessOrEqual(t, len(selected), max(need.Count, 0))
+		for i, c := range selected {
+			require.False(t, c.Inactive)
+			require.Contains(t, candidates, c)
+			require.NotContains(t, selected[:i], c)
+		}
 	})
 }

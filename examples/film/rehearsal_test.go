@@ -63,7 +63,7 @@ func TestBriefsAreWorthSpecialists(t *testing.T) {
 	for _, d := range hierarchy.MovieDepartments() {
 		text, err := brief(nil, hierarchy.Input{Prompt: "Bread"}, d, nil)
 		require.NoError(t, err)
-		got := routing.Analyze(text, routing.Rules{})
+		got := routing.Rules{}.Analyze(text, nil)
 		assert.Equal(t, routing.Moderate, got.Complexity, "%s: %d words, %q", d.ID, got.Words, got.ComplexTerms)
 	}
 }
@@ -78,7 +78,7 @@ func TestRequestDecidesWhoIsAsked(t *testing.T) {
 			text, err := brief(nil, hierarchy.Input{Prompt: "Bread " + named}, d, nil)
 			require.NoError(t, err)
 			want := strings.Fields(named)
-			assert.ElementsMatch(t, want, routing.Analyze(text, routing.Rules{Skills: skills}).Skills, d.ID)
+			assert.ElementsMatch(t, want, routing.Rules{}.Analyze(text, skills).Skills, d.ID)
 		}
 	}
 }

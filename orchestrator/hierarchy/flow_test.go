@@ -168,7 +168,7 @@ func TestRouting(t *testing.T) {
 	t.Run("HC36 a specialization names a skill as briefs are searched for it", func(t *testing.T) {
 		for _, d := range hierarchy.MovieDepartments() {
 			for _, a := range d.Agents {
-				named := routing.Analyze(a.Specialization, routing.Rules{Skills: a.Skills}).Skills
+				named := routing.Rules{}.Analyze(a.Specialization, a.Skills).Skills
 				assert.NotEmpty(t, named, "%s: %q has none of %q", a.ID, a.Specialization, a.Skills)
 			}
 		}
