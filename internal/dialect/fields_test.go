@@ -2,6 +2,8 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -245,4 +247,46 @@ func FuzzDecode(f *testing.F) {
 		require.NoError(t, err)
 		assert.Equal(t, string(data), string(twice))
 	})
+}
+
+// Encode and Decode are safe for several goroutines: the fields of a type are found once.
+func TestSideBySide(t *testing.T) {
+	type fresh struct {
+		Left
+		Wait time.Duration
+	}
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() {
+			want := fresh{Left{Name: "a"}, time.Duration(i)}
+			data, err := dialect.Encode(want)
+			assert.NoError(t, err)
+			var got fresh
+			assert.NoError(t, dialect.Decode(data, &got))
+			assert.Equal(t, want, got)
+		})
+	}
+	all.Wait()
+}
+
+func ExampleEncode() {
+	type limits struct {
+		Cost providers.NanoUSD `json:"cost,omitzero"`
+		Time time.Duration     `json:"time,omitzero"`
+	}
+	data, err := dialect.Encode(map[string]limits{"run": {Cost: providers.Dollars(0.25), Time: 5 * time.Minute}})
+	fmt.Println(string(data), err)
+	// Output: {"run":{"cost":0.25,"time":"5m0s"}} <nil>
+}
+
+func ExampleDecode() {
+	type limits struct {
+		Cost providers.NanoUSD `json:"cost,omitzero"`
+		Time time.Duration     `json:"time,omitzero"`
+	}
+	var l limits
+	fmt.Println(dialect.Decode([]byte(`{"cost":"1","tme":"5m"}`), &l))
+	// Output:
+	// cost is "1", want USD with at most 9 decimals
+	// tme is unknown
 }

@@ -125,7 +125,7 @@ func TestRules(t *testing.T) {
 			require.NoError(t, p.err)
 			tt.want(t, p)
 			c, _ := d.open(t)
-			c.Quick = testing.Short()
+			c.Quick = true
 			c.Sweep(t)
 		})
 	}
@@ -133,7 +133,7 @@ func TestRules(t *testing.T) {
 
 func TestRulesStandTheChecks(t *testing.T) {
 	c, _ := debate{cfg: discussion.Standard(nil)}.open(t)
-	c.Quick = testing.Short()
+	c.Quick = true
 	flowtest.Rules(t, func() discussion.Config {
 		cfg := discussion.Standard(nil)
 		cfg.Rules = discussion.DefaultRules()
