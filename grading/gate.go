@@ -100,7 +100,7 @@ func (a AtLeast) Decide(s Standing) Decision {
 // chance.
 type Hysteresis struct {
 	Bands
-	Extra float64 `json:"extra"` // what is wanted beside the threshold after a refusal, 0 to 100
+	Extra float64 `json:"extra"` // points that are wanted above the threshold after a refusal, 0 to 100
 }
 
 // Decide returns what h.Bands decide, with a higher threshold if s has earlier scores.
@@ -122,7 +122,7 @@ func (h Hysteresis) Validate() error {
 // Reserve is the [Gate] of reviews. A score that meets the threshold passes, and one that
 // is Margin above it, or 100, is approved.
 type Reserve struct {
-	Margin float64 `json:"margin"` // what is wanted beside the threshold for approval, 0 to 100
+	Margin float64 `json:"margin"` // points that are wanted above the threshold for approval, 0 to 100
 }
 
 // DefaultReserve is the Gate of reviews of teams that are given none.

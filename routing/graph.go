@@ -16,8 +16,8 @@ const (
 	Ready     NodeState = "ready"     // may be started
 	Active    NodeState = "active"    // is worked on, counts against the limits
 	Held      NodeState = "held"      // not scheduled, counts against no limit: in review, or a person is asked
-	Done      NodeState = "done"      // what needs it may start
-	Abandoned NodeState = "abandoned" // what needs it cannot start until that need is dropped
+	Done      NodeState = "done"      // it is finished: nodes that need it may start
+	Abandoned NodeState = "abandoned" // it is given up: nodes that need it cannot start until that need is dropped
 )
 
 // state is a NodeState in one byte.
@@ -69,7 +69,7 @@ type Node struct {
 
 	// State is that of a node taken from another graph. Empty means waiting.
 	State NodeState
-	Since time.Time // of being ready, for ageing
+	Since time.Time // time at which it became ready, for ageing; zero: it is not ready
 
 	// A Graph reads neither of these; a Scheduler may.
 	Number   int   // place in the order of adding, the last thing that decides between nodes
@@ -88,11 +88,11 @@ type Node struct {
 // nothing. Create it with NewGraph; the zero value is not usable.
 type Graph struct {
 	age     time.Duration
-	ranks   map[string]int   // of phases
-	index   map[string]int32 // of nodes, by ID
+	ranks   map[string]int   // places of phases in the preference
+	index   map[string]int32 // indexes of nodes, by ID
 	nodes   []node           // in the order in which they were added
-	ids     []string         // of nodes
-	created []time.Time      // of nodes
+	ids     []string         // IDs of nodes
+	created []time.Time      // times at which nodes were created
 	links   links
 	due     []int32
 	queues  []*queue
@@ -119,11 +119,11 @@ type node struct {
 	priority   int
 	needs      list
 	dependents list   // the nodes that need this one
-	asked      uint32 // by which asker this node was last looked up; finds duplicate needs
+	asked      uint32 // number of the asker that looked this node up last; it finds duplicate needs
 	unmet      int32  // how many of needs are not done
 	place      int32  // in the queue, while the node is ready
-	rank       int32  // of the phase
-	queue      int32  // of the profile
+	rank       int32  // place of the phase in the preference
+	queue      int32  // index of the profile's queue
 	state      state
 	listed     bool // is in due
 }

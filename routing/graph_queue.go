@@ -83,7 +83,7 @@ type queue struct {
 // entry is a ready node, with what decides between it and others.
 type entry struct {
 	urgency int64 // the priority, and what it gained
-	rank    int32 // of the phase
+	rank    int32 // place of the phase in the preference
 	node    int32
 }
 

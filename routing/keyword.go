@@ -13,7 +13,7 @@ const maxPoints = 100
 
 // Relevance says how much a request concerns one target.
 type Relevance struct {
-	ID string `json:"id"` // of the target
+	ID string `json:"id"` // ID of the target
 
 	// Relevance has no unit and lies in [0, 1].
 	Relevance float64 `json:"relevance"`

@@ -16,7 +16,7 @@ type Mode string
 
 // The modes.
 const (
-	Single     Mode = "single"     // the primary works alone
+	Single     Mode = "single"     // only the primary works
 	Parallel   Mode = "parallel"   // all work at once
 	Sequential Mode = "sequential" // some wait for others: one wave after the other
 )

@@ -5,7 +5,7 @@ package routing
 type Candidate struct {
 	ID     string
 	Skills []string // compared as words, in any case
-	About  string   // what the candidate is good at, as text: name, field, skills; "": not said
+	About  string   // strengths of the candidate as text: name, field, skills; "": not said
 
 	// Inactive keeps the candidate from being chosen.
 	Inactive bool

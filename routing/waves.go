@@ -53,7 +53,7 @@ func waves(ids []string, deps map[string][]string) ([][]string, error) {
 	layer := make(map[string]int, len(ids))
 	for i := 0; i < len(placed); i++ { // grows while it is read
 		for _, id := range dependents[placed[i]] {
-			layer[id] = layer[placed[i]] + 1 // of the need that is placed last, which has the highest layer
+			layer[id] = layer[placed[i]] + 1 // the need that is placed last has the highest layer
 			if left[id]--; left[id] == 0 {
 				placed = append(placed, id)
 			}

@@ -47,7 +47,7 @@ func fold(r rune) rune {
 		}
 		return r
 	}
-	return unicode.ToLower(unicode.ToUpper(r)) // lower case alone keeps σ and ς apart
+	return unicode.ToLower(unicode.ToUpper(r)) // only lower case would keep σ and ς apart
 }
 
 // phraseKey returns what two spellings of the same phrase share, and "" for a
