@@ -78,7 +78,7 @@ func (k *cache) put(key [sha256.Size]byte, resp Response) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.kept = slices.DeleteFunc(k.kept, func(c cached) bool { return c.key == key }) // of an equal request at the same time
+	k.kept = slices.DeleteFunc(k.kept, func(c cached) bool { return c.key == key }) // an equal request may have been answered meanwhile
 	k.kept = append(k.kept, cached{key, data})
 	k.kept = slices.Delete(k.kept, 0, max(0, len(k.kept)-k.limit))
 }
