@@ -21,7 +21,7 @@ func TestBestOfIsItsClosedForm(t *testing.T) {
 	const x, n = 0.8, 3
 	runs, near := 500, 0.05
 	if !testing.Short() {
-		runs, near = 5_000, 0.01
+		runs, near = 20_000, 0.01
 	}
 	flow, err := research.New(research.Config{Workers: []research.Worker{{ID: "author", Category: research.Writing, Critical: true}}})
 	require.NoError(t, err)
