@@ -78,19 +78,19 @@ func message(e delivery.Event) []string {
 	if data, err := json.Marshal(e.Payload); err != nil || json.Unmarshal(data, &said) != nil {
 		return nil // a text alone
 	}
-	switch e.Message { //nolint:exhaustive // verdicts and steps have records of their own
-	case delivery.PlanResponse, delivery.SubPlanResponse:
+	switch e.Message { // verdicts and steps have records of their own
+	case "PLAN_RESPONSE", "SUBPLAN_RESPONSE":
 		all := []string{fmt.Sprintf("plan of %d steps", len(said.Steps))}
 		for _, s := range said.Steps {
 			all = append(all, fmt.Sprintf("    %d. %s: %s", s.Number, s.Complexity, cli.Clip(s.Description, most)))
 		}
 		return all
-	case delivery.CodeResponse:
+	case "CODE_RESPONSE":
 		if said.NeedsSubPlan {
 			return nil // the step says why
 		}
 		return []string{"    code: " + cli.Clip(said.Summary, most)}
-	case delivery.FixPlanMessage:
+	case "FIX_PLAN":
 		all := []string{"    to be fixed:"}
 		for i, item := range said.Items {
 			all = append(all, fmt.Sprintf("      %d. %s", i+1, cli.Clip(item, most)))

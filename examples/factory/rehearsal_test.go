@@ -113,9 +113,9 @@ func TestTextsByAgentTaskAndAttempt(t *testing.T) {
 		{delivery.OpCheck, delivery.TestInput{Step: &step, Code: &two}, "p2.s1", 2},
 		{delivery.OpCheck, delivery.TestInput{Step: &step, Code: &delivery.CodeOutput{Summary: "another"}}, "p2.s1", 1},
 		{delivery.OpIntegrate, delivery.TestInput{}, "goal", 1},
-		{delivery.OpVerify, delivery.VerifyInput{Gate: delivery.GatePlan, Plan: &delivery.Plan{ID: "p1"}}, "plan.p1", 1},
-		{delivery.OpVerify, delivery.VerifyInput{Gate: delivery.GateCode, Step: &step, Code: &two}, "code.p2.s1", 2},
-		{delivery.OpVerify, delivery.VerifyInput{Gate: delivery.GateTest}, "test.goal", 1},
+		{delivery.OpVerify, delivery.VerifyInput{Gate: "plan", Plan: &delivery.Plan{ID: "p1"}}, "plan.p1", 1},
+		{delivery.OpVerify, delivery.VerifyInput{Gate: "code", Step: &step, Code: &two}, "code.p2.s1", 2},
+		{delivery.OpVerify, delivery.VerifyInput{Gate: "test"}, "test.goal", 1},
 		{delivery.OpVerify, delivery.VerifyInput{Gate: delivery.GateGoal, Plan: &delivery.Plan{ID: "p1"}}, "goal", 1},
 	} {
 		task, n, err := look(agent.Request{Op: tt.op, Input: agent.JSON(tt.input)})

@@ -18,7 +18,7 @@ func delivered(t *testing.T) string {
 	t.Helper()
 	wide := strings.Repeat("W", 400)
 	goal := delivery.Verdict{Kind: delivery.GateGoal, Target: "goal", Approved: true, Score: 93, Threshold: 80, Reason: "It does " + evil, Evidence: []string{"go test passes"}}
-	step := delivery.Verdict{Kind: delivery.GateStep, Target: "p1.s1", Score: 45, Threshold: 70, Reason: wide}
+	step := delivery.Verdict{Kind: "step", Target: "p1.s1", Score: 45, Threshold: 70, Reason: wide}
 	o := delivery.Outcome{
 		Outcome: orchestrator.Outcome{Status: orchestrator.Partial, Unverified: []string{"p1.s2"}},
 		State: delivery.State{PrimaryGoal: "a parser " + evil, Status: delivery.Completed, Plans: []delivery.Plan{{
@@ -27,7 +27,6 @@ func delivered(t *testing.T) string {
 				{ID: "p1.s2", Description: wide, Complexity: "complex", Status: delivery.StepFailed, FailReason: evil},
 			},
 		}}},
-		Report: delivery.Report{Verdicts: []delivery.Verdict{goal}},
 		Changes: []page.Step{{Title: "p1.s1", Turns: []page.Turn{{
 			Who: "Difference", What: "+1 −1", Diff: "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n \tkept\n-" + wide + "\n+" + evil + "\n",
 		}}}},
@@ -37,6 +36,7 @@ func delivered(t *testing.T) string {
 			{Who: "Supervisor", What: "step rejected", Score: &page.Score{Value: 45, Gate: 70, Max: 100}, Text: wide},
 		}}},
 	}
+	o.Report.Verdicts = []delivery.Verdict{goal}
 	html, err := delivery.Page(o)
 	require.NoError(t, err)
 	return html

@@ -99,7 +99,7 @@ func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 		}
 		state.Status, state.Failures = "failed", state.Failures+1
 		why := prompt.OneLine(err.Error())
-		r.emit(c, EventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
+		r.emit(c, eventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
 		r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
 		backup, found, ferr := fallback[T](r, q, err)
 		if ferr != nil || !found {

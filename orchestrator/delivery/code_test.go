@@ -46,7 +46,7 @@ func TestFixed(t *testing.T) {
 
 func TestDeriveFixPlan(t *testing.T) {
 	issues := []Issue{
-		{Severity: Minor, Description: "small"},
+		{Severity: minor, Description: "small"},
 		{Severity: Critical, Description: "crashes", Location: "a.go:3"},
 		{Severity: Major, Description: "wrong"},
 		{Severity: Critical, Description: "leaks"},
@@ -58,21 +58,21 @@ func TestDeriveFixPlan(t *testing.T) {
 		verdict *Verdict
 		want    []string
 	}{
-		{"SC29 S49 the tester's", TestResult{FixPlan: &FixPlan{Items: []string{"do this"}}, Issues: issues}, nil, []string{"do this"}},
-		{"SC29 S5 of its issues", TestResult{FixPlan: &FixPlan{}, Issues: issues, Output: "x"}, nil, sorted},
+		{"SC29 S49 the tester's", TestResult{FixPlan: &fixPlan{Items: []string{"do this"}}, Issues: issues}, nil, []string{"do this"}},
+		{"SC29 S5 of its issues", TestResult{FixPlan: &fixPlan{}, Issues: issues, Output: "x"}, nil, sorted},
 		{"SC29 of the output", TestResult{Reason: "no test ran", Output: " FAIL\n"}, nil, []string{"Make the tests pass. FAIL"}},
 		{"SC29 of the reason", TestResult{Reason: "no test ran"}, nil, []string{"Make the tests pass. no test ran"}},
 		{"SC29 of nothing", TestResult{}, nil, []string{"Make the tests pass. There is no output."}},
-		{"SC12 SA33 and of the verdict", TestResult{FixPlan: &FixPlan{Items: []string{"do this"}}}, &Verdict{Findings: issues}, append([]string{"do this"}, sorted...)},
+		{"SC12 SA33 and of the verdict", TestResult{FixPlan: &fixPlan{Items: []string{"do this"}}}, &Verdict{Findings: issues}, append([]string{"do this"}, sorted...)},
 		{"SC33 SA15 of a rejected fix", TestResult{}, &Verdict{Findings: issues[:1], Reason: "no"}, []string{"small"}},
 		{"SC33 without findings", TestResult{}, &Verdict{Reason: "it is a stub"}, []string{"Make the tests pass. it is a stub"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, DeriveFixPlan(tt.result, tt.verdict).Items)
+			assert.Equal(t, tt.want, deriveFixPlan(tt.result, tt.verdict).Items)
 		})
 	}
 	t.Run("SX13 a long output is quoted in part", func(t *testing.T) {
-		item := DeriveFixPlan(TestResult{Output: strings.Repeat("x", 1<<20)}, nil).Items[0]
+		item := deriveFixPlan(TestResult{Output: strings.Repeat("x", 1<<20)}, nil).Items[0]
 		assert.Less(t, len(item), 5000)
 		assert.Contains(t, item, "[cut: the first 4096 of 1048576 bytes]")
 	})

@@ -29,7 +29,7 @@ func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
 		}
 	}
 	got, err := ask[CodeOutput](r, c, call{
-		role: Coder, agent: w.next.Agent, op: OpCode, tmpl: "code.tmpl", target: w.ID, until: w.end, request: codeRequest, reply: CodeResponse, data: data, input: in,
+		role: Coder, agent: w.next.Agent, op: OpCode, tmpl: "code.tmpl", target: w.ID, until: w.end, request: codeRequest, reply: codeResponse, data: data, input: in,
 	})
 	if err != nil {
 		return refused, "", err
@@ -61,13 +61,13 @@ func blockedWords(out CodeOutput) string {
 }
 
 // needs are the steps that a step depends on.
-func (r *run) needs(w *work) []Done {
-	var done []Done
+func (r *run) needs(w *work) []doneStep {
+	var done []doneStep
 	plan := r.state.plan(r.state.CurrentPlan)
 	for _, number := range w.DependsOn {
 		for _, s := range plan.Steps {
 			if s.Number == number {
-				done = append(done, Done{s.task(), shownCode(s.Code)})
+				done = append(done, doneStep{s.task(), shownCode(s.Code)})
 			}
 		}
 	}
@@ -83,7 +83,7 @@ type draftCode struct {
 // judgeCode judges code: first by rules, then by a model. Accepted code is applied.
 func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, error) {
 	task := w.task()
-	job := review{gate: GateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(&d.whole)}, backup: d.backup}
+	job := review{gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(&d.whole)}, backup: d.backup}
 	if why := d.whole.faults(); why != "" {
 		return r.reject(c, job, why)
 	}
@@ -170,7 +170,7 @@ func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []or
 // fix lets the coder fix an attempt once, and judges the fix. A fix that is not accepted
 // ends the attempt.
 func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gate ruling, got result, err error) {
-	plan := DeriveFixPlan(tests.report, tests.verdict)
+	plan := deriveFixPlan(tests.report, tests.verdict)
 	if f.next.Feedback != "" {
 		plan.Items = []string{f.next.Feedback}
 	}
@@ -178,20 +178,20 @@ func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gat
 	if r.state.Status == phaseTesting {
 		r.fire(c, moveTestsFailed)
 	}
-	r.send(c, Header{Message: FixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
+	r.send(c, Header{Message: fixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
 	r.tell(r.title(w.ID), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(plan.Items)})
-	r.emit(c, EventFixStarted, Event{Event: team.Event{Try: f.cycle}, Header: Header{Target: w.ID}})
+	r.emit(c, eventFixStarted, Event{Event: team.Event{Try: f.cycle}, Header: Header{Target: w.ID}})
 	data := promptData{}
 	in := CodeInput{
 		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w), Previous: shownCode(w.Code),
-		Fix: &Fix{FixPlan: plan}, Guidance: r.guided(Coder, &data),
+		Fix: &fixRequest{Items: plan.Items}, Guidance: r.guided(Coder, &data),
 	}
 	if !f.next.Fresh {
 		in.Fix.Output = text.Cut(tests.report.Output, shownBytes)
 	}
 	answer, err := ask[CodeOutput](r, c, call{
 		role: Coder, agent: cmp.Or(f.next.Agent, w.next.Agent), op: OpFix, tmpl: "code.tmpl", target: w.ID, until: w.end,
-		request: codeFixRequest, reply: CodeResponse, data: data, input: in,
+		request: codeFixRequest, reply: codeResponse, data: data, input: in,
 	})
 	if err == nil && answer.failed == nil {
 		r.tell(r.title(w.ID), answer.value.turn())
@@ -214,6 +214,6 @@ func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gat
 			w.Code = &whole
 		}
 	}
-	r.emit(c, EventFixFinished, Event{Event: team.Event{Try: f.cycle, Text: gate.why}, Header: Header{Target: w.ID}})
+	r.emit(c, eventFixFinished, Event{Event: team.Event{Try: f.cycle, Text: gate.why}, Header: Header{Target: w.ID}})
 	return gate, accepted, nil
 }

@@ -45,10 +45,10 @@ type run struct {
 	sent     int // messages
 	turns    int // in out.Course
 	plans    int // requests for plans
-	guidance map[Role]*Guidance
+	guidance map[Role]*guidance
 	verdicts []Verdict
 	reasons  []string       // why steps failed
-	last     *LastIteration // nil: this is the first one
+	last     *lastIteration // nil: this is the first one
 	goal     *Verdict
 	resumed  map[string]bool      // steps whose attempt the previous run did not finish
 	scores   map[string][]float64 // earlier scores by gate and piece of work
@@ -89,13 +89,13 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 		r.limit = endless
 	}
 	r.grace = graceTime(r.limit, r.Bounds.Grace)
-	r.guidance, r.resumed, r.scores = map[Role]*Guidance{}, map[string]bool{}, map[string][]float64{}
+	r.guidance, r.resumed, r.scores = map[Role]*guidance{}, map[string]bool{}, map[string][]float64{}
 	r.state = State{
 		ID: c.RunID(), PrimaryGoal: r.in.goal(), Plans: []Plan{}, PlanStack: []string{}, Iteration: 1, StartTime: c.Now(),
-		TimeLimit: r.timeLimit(), Agents: map[Role]AgentState{}, EventLog: []Header{},
+		TimeLimit: r.timeLimit(), Agents: map[Role]agentState{}, EventLog: []Header{},
 	}
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
-		r.state.Agents[role] = AgentState{Status: "idle"}
+		r.state.Agents[role] = agentState{Status: "idle"}
 	}
 	limits := r.Limits
 	limits.Time = 0 // a call that is running at the end may continue

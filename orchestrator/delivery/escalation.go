@@ -129,9 +129,9 @@ func (l Ladder) byCount(n int) Level {
 	return LevelNone
 }
 
-// Escalation counts rejections in a row over all agents of a run. A rejection is a verdict,
+// escalation counts rejections in a row over all agents of a run. A rejection is a verdict,
 // or a check without a model, that does not pass. Ungraded work changes nothing.
-type Escalation struct {
+type escalation struct {
 	Issues int   `json:"issues"` // number of rejections in a row
 	Level  Level `json:"level"`  // level of the last verdict; "" before the first
 }

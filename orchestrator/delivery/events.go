@@ -16,16 +16,16 @@ import (
 // warning.raised of [team.Kind]. Their data is an Event, of which the named fields are set.
 const (
 	EventMessageSent    team.Kind = "delivery.message.sent"    // Header, Payload
-	EventPhaseChanged   team.Kind = "delivery.phase.changed"   // Moves: the move of the run
+	eventPhaseChanged   team.Kind = "delivery.phase.changed"   // Moves: the move of the run
 	EventStepStarted    team.Kind = "delivery.step.started"    // Target, Try, Left: of the step's time, Percent
 	EventStepCompleted  team.Kind = "delivery.step.completed"  // Target, Percent
 	EventStepFailed     team.Kind = "delivery.step.failed"     // Target, Text, Percent
 	EventStepBlocked    team.Kind = "delivery.step.blocked"    // Target, Text
-	EventFixStarted     team.Kind = "delivery.fix.started"     // Target, Try: number of the fix
-	EventFixFinished    team.Kind = "delivery.fix.finished"    // Target, Try, Text: "": the fix was accepted
+	eventFixStarted     team.Kind = "delivery.fix.started"     // Target, Try: number of the fix
+	eventFixFinished    team.Kind = "delivery.fix.finished"    // Target, Try, Text: "": the fix was accepted
 	EventBudgetExceeded team.Kind = "delivery.budget.exceeded" // Target, Text: which time is up
 	EventAgentRetried   team.Kind = "delivery.agent.retried"   // Who, Target, Try: the next one, Wait before it, Text
-	EventAgentFailed    team.Kind = "delivery.agent.failed"    // Who, Target, Text
+	eventAgentFailed    team.Kind = "delivery.agent.failed"    // Who, Target, Text
 	EventWarningRaised  team.Kind = "delivery.warning.raised"  // Warning
 	EventWorkJudged     team.Kind = "delivery.work.judged"     // Target, Verdict, Text: why the work is rejected; "": it passes
 	EventProjectTested  team.Kind = "delivery.project.tested"  // Target, Tests: the result of a real run
@@ -37,10 +37,10 @@ type Message string
 
 // The messages whose Payload is worth showing.
 const (
-	PlanResponse    Message = "PLAN_RESPONSE"    // a plan: analysis and steps
-	SubPlanResponse Message = "SUBPLAN_RESPONSE" // a plan for a step
-	CodeResponse    Message = "CODE_RESPONSE"    // a CodeOutput
-	FixPlanMessage  Message = "FIX_PLAN"         // a FixPlan
+	planResponse    Message = "PLAN_RESPONSE"    // a plan: analysis and steps
+	subPlanResponse Message = "SUBPLAN_RESPONSE" // a plan for a step
+	codeResponse    Message = "CODE_RESPONSE"    // a CodeOutput
+	fixPlanMessage  Message = "FIX_PLAN"         // a FixPlan
 )
 
 const (
@@ -104,7 +104,7 @@ const (
 // fire moves the run's state machine.
 func (r *run) fire(c *orchestrator.Context, on Move) {
 	r.machine.Fire(c, on)
-	r.emit(c, EventPhaseChanged, Event{})
+	r.emit(c, eventPhaseChanged, Event{})
 }
 
 // about is an event with its target and a text.

@@ -26,3 +26,27 @@ var Messages = []Message{
 
 // EventRunFinished is the kind of the last record.
 const EventRunFinished = "delivery.run.finished"
+
+// Names that only tests use.
+const (
+	EventPhaseChanged = eventPhaseChanged
+	EventAgentFailed  = eventAgentFailed
+	GatePlan          = gatePlan
+	GateCode          = gateCode
+	GateTest          = gateTest
+	GateStep          = gateStep
+	PlanResponse      = planResponse
+	SubPlanResponse   = subPlanResponse
+	CodeResponse      = codeResponse
+	FixPlanMessage    = fixPlanMessage
+	Failed            = failedRun
+	Aborted           = abortedRun
+	TimeExpired       = expiredRun
+)
+
+// Types that only tests name.
+type (
+	PlanStatus  = planStatus
+	StepSummary = stepSummary
+	Escalation  = escalation
+)

@@ -18,16 +18,16 @@ type GateKind string
 
 // The gates.
 const (
-	GatePlan GateKind = "plan" // a plan, before it is executed
-	GateCode GateKind = "code" // code, before it is tested
-	GateTest GateKind = "test" // a report of tests
-	GateStep GateKind = "step" // a step whose tests pass
+	gatePlan GateKind = "plan" // a plan, before it is executed
+	gateCode GateKind = "code" // code, before it is tested
+	gateTest GateKind = "test" // a report of tests
+	gateStep GateKind = "step" // a step whose tests pass
 	GateGoal GateKind = "goal" // the whole
 )
 
 // of is the score at or above which work of the kind passes; 0: any.
 func (t Thresholds) of(kind GateKind) float64 {
-	return max(0, map[GateKind]float64{GatePlan: t.Plan, GateCode: t.Code, GateTest: t.Test, GateStep: t.Step, GateGoal: t.Goal}[kind])
+	return max(0, map[GateKind]float64{gatePlan: t.Plan, gateCode: t.Code, gateTest: t.Test, gateStep: t.Step, GateGoal: t.Goal}[kind])
 }
 
 // Verdict is the supervisor's judgement of work.
@@ -50,9 +50,9 @@ type Verdict struct {
 // refusal says why work with the verdict does not pass whatever its score is; "": it may.
 func (v Verdict) refusal() string {
 	switch {
-	case v.Kind == GateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == Critical && i.Category == Security }):
+	case v.Kind == gateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == Critical && i.Category == Security }):
 		return "there is a critical security issue"
-	case v.Kind == GateStep && !slices.ContainsFunc(v.Evidence, func(e string) bool { return strings.TrimSpace(e) != "" }):
+	case v.Kind == gateStep && !slices.ContainsFunc(v.Evidence, func(e string) bool { return strings.TrimSpace(e) != "" }):
 		return "there is no evidence of completion"
 	case !v.Approved:
 		return cmp.Or(strings.TrimSpace(v.Reason), "the supervisor does not approve it")

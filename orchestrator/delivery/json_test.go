@@ -16,11 +16,11 @@ func TestJSON(t *testing.T) {
 		Commands: []string{"go generate"}, Blocked: true, NeedsSubPlan: true, Reason: "r",
 	}
 	result := TestResult{
-		Kind: RealRun, Passed: true, Reason: "r", Ran: 2, Issues: []Issue{{Severity: Minor, Category: Smell, Description: "d", Location: "l"}},
-		Suggestions: []string{"s"}, Coverage: &coverage, Output: "o", FixPlan: &FixPlan{Items: []string{"i"}},
+		Kind: RealRun, Passed: true, Reason: "r", Ran: 2, Issues: []Issue{{Severity: minor, Category: smell, Description: "d", Location: "l"}},
+		Suggestions: []string{"s"}, Coverage: &coverage, Output: "o", FixPlan: &fixPlan{Items: []string{"i"}},
 	}
 	verdict := Verdict{
-		Kind: GateStep, Target: "p1.s1", Approved: true, Score: 90.5, Findings: []Issue{{Severity: Major, Category: Other, Description: "d"}}, Evidence: []string{"e"},
+		Kind: gateStep, Target: "p1.s1", Approved: true, Score: 90.5, Findings: []Issue{{Severity: Major, Category: otherIssue, Description: "d"}}, Evidence: []string{"e"},
 		Progress: "p", GoalAlignment: "g", Reason: "r", Recommendation: "n", Local: true, Level: LevelRemind,
 	}
 	for _, tt := range []struct {
@@ -61,7 +61,7 @@ func TestJSON(t *testing.T) {
 			Metrics{1, 2, 3, 4, 5, 6, 7, 8},
 			`{"totalSteps":1,"completedSteps":2,"failedSteps":3,"blockedSteps":4,"replanCount":5,"fixCycles":6,"verificationsPassed":7,"verificationsFailed":8}`,
 		},
-		{"SC6 escalation", Escalation{Issues: 4, Level: LevelCritical}, `{"issues":4,"level":"CRITICAL"}`},
+		{"SC6 escalation", escalation{Issues: 4, Level: LevelCritical}, `{"issues":4,"level":"CRITICAL"}`},
 		{
 			"SC48 a ladder",
 			Ladder{Remind: 1, Correct: 2, Refocus: 3, CorrectAt: 4, RefocusAt: 5, CriticalAt: 6, AbortAt: 7},
@@ -74,10 +74,10 @@ func TestJSON(t *testing.T) {
 		{"S23 phases", phases.States(), `["initializing","planning","executing","testing","verifying","completed","failed","aborted","time_expired"]`},
 		{"S27 states of steps", stepPhases.States(), `["pending","in_progress","completed","failed","blocked"]`},
 		{"S26 states of plans", planPhases.States(), `["pending","in_progress","completed","failed"]`},
-		{"SC49 severities", []Severity{Critical, Major, Minor}, `["critical","major","minor"]`},
-		{"SC49 categories", []Category{Bug, Security, Smell, Other}, `["bug","security","smell","other"]`},
+		{"SC49 severities", []Severity{Critical, Major, minor}, `["critical","major","minor"]`},
+		{"SC49 categories", []Category{Bug, Security, smell, otherIssue}, `["bug","security","smell","other"]`},
 		{"S35 S40 levels", levels, `["NONE","REMIND","CORRECT","REFOCUS","CRITICAL","ABORT"]`},
-		{"S41 S44 gates", []GateKind{GatePlan, GateCode, GateTest, GateStep, GateGoal}, `["plan","code","test","step","goal"]`},
+		{"S41 S44 gates", []GateKind{gatePlan, gateCode, gateTest, gateStep, GateGoal}, `["plan","code","test","step","goal"]`},
 		{"SC46 operations", []string{OpSnapshot, OpApply, OpTest, OpRestore}, `["snapshot","apply","test","restore"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

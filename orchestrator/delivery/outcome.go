@@ -85,12 +85,12 @@ func (in Input) goal() string {
 // Outcome is the result of a run, also beside an error. Its Status is Completed if all
 // gates passed and no step failed. It is Partial if a step is missing or something was not
 // verified, or if the run ended before its goal with at least one step completed; else
-// OutOfBudget, Canceled or Failed. Score is that of the goal, 0 to 100.
+// OutOfBudget, Canceled or failedRun. Score is that of the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
 	State   State       `json:"state"`             // state at the end, from which a further run can continue
-	Report  Report      `json:"report"`            // summary for people
+	Report  report      `json:"report"`            // summary for people
 	Changes []page.Step `json:"changes,omitempty"` // differences that accepted steps made in the project; nil: none
 	Course  []page.Step `json:"course,omitempty"`  // what members and the project did, in words; the last 1,000 turns or more
 }
@@ -101,16 +101,16 @@ func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
 // UnmarshalJSON reads the JSON of an Outcome.
 func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
-// Report is the summary of a run for people.
-type Report struct {
-	Steps       []StepSummary `json:"steps"`       // steps of all approved plans
+// report is the summary of a run for people.
+type report struct {
+	Steps       []stepSummary `json:"steps"`       // steps of all approved plans
 	Verdicts    []Verdict     `json:"verdicts"`    // verdicts in order
 	FailReasons []string      `json:"failReasons"` // why steps failed or were skipped
 	Unfinished  []string      `json:"unfinished"`  // IDs of steps of the last root plan that were not completed
 }
 
-// StepSummary is a step without its code and tests.
-type StepSummary struct {
+// stepSummary is a step without its code and tests.
+type stepSummary struct {
 	ID          string     `json:"id"`                   // plan and number: p1.s1
 	Description string     `json:"description"`          // what is to be done
 	Status      StepStatus `json:"status"`               // state in which it is
@@ -132,9 +132,9 @@ type State struct {
 	StartTime   time.Time           `json:"startTime"`             // time at which the run began
 	EndTime     *time.Time          `json:"endTime"`               // time at which it ended; nil: it has not
 	TimeLimit   time.Duration       `json:"timeLimit"`             // time for the run; orchestrator.None: not limited
-	Agents      map[Role]AgentState `json:"agents"`                // what the roles are doing
+	Agents      map[Role]agentState `json:"agents"`                // what the roles are doing
 	Metrics     Metrics             `json:"metrics"`               // figures so far
-	Escalation  Escalation          `json:"escalation"`            // rejections in a row
+	Escalation  escalation          `json:"escalation"`            // rejections in a row
 	EventLog    []Header            `json:"eventLog"`              // the last 1,000 messages
 	Dropped     int                 `json:"dropped,omitempty"`     // number of messages before them
 	Snapshot    string              `json:"snapshot,omitempty"`    // ID of the workspace's state with the last step that was accepted
@@ -148,8 +148,8 @@ func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
 // UnmarshalJSON reads the JSON of a State.
 func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
-// AgentState is what a role is doing.
-type AgentState struct {
+// agentState is what a role is doing.
+type agentState struct {
 	Status     string          `json:"status"`               // "idle", "working" or "failed"
 	LastOutput string          `json:"lastOutput,omitempty"` // last answer, at most 4 KiB
 	Requests   int             `json:"requests"`             // number of requests, failed ones included
@@ -215,14 +215,14 @@ func (s *State) achieved() bool {
 }
 
 // report summarizes the plans.
-func (s *State) report(verdicts []Verdict, reasons []string) Report {
-	r := Report{Steps: []StepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
+func (s *State) report(verdicts []Verdict, reasons []string) report {
+	r := report{Steps: []stepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
 	for _, p := range s.Plans {
 		if !p.Approved {
 			continue
 		}
 		for _, step := range p.Steps {
-			r.Steps = append(r.Steps, StepSummary{step.ID, step.Description, step.Status, step.Attempts, step.FailReason})
+			r.Steps = append(r.Steps, stepSummary{step.ID, step.Description, step.Status, step.Attempts, step.FailReason})
 		}
 	}
 	if root := s.root(); root != nil {
@@ -244,7 +244,7 @@ func ended(phase Phase, err error, achieved, whole bool) orchestrator.Status {
 		return orchestrator.Completed
 	case phase == Completed, achieved:
 		return orchestrator.Partial
-	case phase == TimeExpired, orchestrator.IsOver(err):
+	case phase == expiredRun, orchestrator.IsOver(err):
 		return orchestrator.OutOfBudget
 	}
 	return orchestrator.Failed

@@ -65,10 +65,10 @@ const (
 
 // The phases in which a run ends.
 const (
-	Completed   Phase = "completed"
-	Failed      Phase = "failed"
-	Aborted     Phase = "aborted"
-	TimeExpired Phase = "time_expired"
+	Completed  Phase = "completed"
+	failedRun  Phase = "failed"
+	abortedRun Phase = "aborted"
+	expiredRun Phase = "time_expired"
 )
 
 // Phases returns the state machine of a run. Where several moves are allowed, the flow
@@ -78,18 +78,18 @@ func Phases() *fsm.Table[Phase, Move, string] { return phases }
 
 var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 	Initial:  phaseInitializing,
-	States:   []Phase{phaseInitializing, phasePlanning, phaseExecuting, phaseTesting, phaseVerifying, Completed, Failed, Aborted, TimeExpired},
-	Terminal: []Phase{Completed, Failed, Aborted, TimeExpired},
+	States:   []Phase{phaseInitializing, phasePlanning, phaseExecuting, phaseTesting, phaseVerifying, Completed, failedRun, abortedRun, expiredRun},
+	Terminal: []Phase{Completed, failedRun, abortedRun, expiredRun},
 	Rules: []fsm.Rule[Phase, Move, string]{
 		{On: moveStart, From: []Phase{phaseInitializing}, To: phasePlanning},
 		{On: moveContinue, From: []Phase{phaseInitializing}, To: phaseExecuting},
-		{On: moveRefuse, From: []Phase{phaseInitializing}, To: Failed},
+		{On: moveRefuse, From: []Phase{phaseInitializing}, To: failedRun},
 
 		{On: movePlanRejected, From: []Phase{phasePlanning}, To: phasePlanning},
 		{On: movePlanApproved, From: []Phase{phasePlanning}, To: phaseExecuting},
 		{On: movePlanUnverified, From: []Phase{phasePlanning}, To: phaseExecuting},
 		{On: moveSubPlanFailed, From: []Phase{phasePlanning, phaseExecuting}, To: phaseExecuting},
-		{On: movePlanFailed, From: []Phase{phasePlanning}, To: Failed},
+		{On: movePlanFailed, From: []Phase{phasePlanning}, To: failedRun},
 
 		{On: moveStepRetried, From: []Phase{phaseExecuting, phaseVerifying}, To: phaseExecuting},
 		{On: moveStepFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phaseExecuting},
@@ -97,7 +97,7 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 		{On: moveFixRejected, From: []Phase{phaseExecuting}, To: phaseExecuting},
 		{On: moveSubPlanStarted, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
 		{On: moveGoalUnmet, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
-		{On: moveGoalFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: Failed},
+		{On: moveGoalFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: failedRun},
 		{On: moveCodeApproved, From: []Phase{phaseExecuting}, To: phaseTesting},
 		{On: moveCodeUnverified, From: []Phase{phaseExecuting}, To: phaseTesting},
 		{On: moveSubPlanDone, From: []Phase{phaseExecuting}, To: phaseTesting},
@@ -113,15 +113,15 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 		{On: moveStepUnverified, From: []Phase{phaseVerifying}, To: phaseExecuting},
 		{On: moveGoalApproved, From: []Phase{phaseVerifying}, To: Completed},
 
-		{On: moveFail, To: Failed},
-		{On: moveExpire, To: TimeExpired},
-		{On: moveAbort, To: Aborted},
-		{On: moveCancel, To: Aborted},
-		{On: moveOverspend, To: Aborted},
+		{On: moveFail, To: failedRun},
+		{On: moveExpire, To: expiredRun},
+		{On: moveAbort, To: abortedRun},
+		{On: moveCancel, To: abortedRun},
+		{On: moveOverspend, To: abortedRun},
 	},
 })
 
-// StepStatus is where a step is: a state of StepPhases.
+// StepStatus is where a step is: "pending", "in_progress" or one of these.
 type StepStatus string
 
 // The states in which a step is at the end of its plan. A run that ends earlier leaves
@@ -137,10 +137,8 @@ const (
 	stepInProgress StepStatus = "in_progress"
 )
 
-// StepPhases returns the state machine of a step. A step that is skipped stays blocked. A
+// stepPhases is the state machine of a step. A step that is skipped stays blocked. A
 // step that descends into a sub-plan ascends from it, or fails with it.
-func StepPhases() *fsm.Table[StepStatus, Move, string] { return stepPhases }
-
 var stepPhases = fsm.MustNew(fsm.Definition[StepStatus, Move, string]{
 	Initial:  stepPending,
 	States:   []StepStatus{stepPending, stepInProgress, StepCompleted, StepFailed, StepBlocked},
@@ -156,26 +154,24 @@ var stepPhases = fsm.MustNew(fsm.Definition[StepStatus, Move, string]{
 	},
 })
 
-// PlanStatus is where a plan is: "pending", "in_progress", "completed" or "failed".
-type PlanStatus string
+// planStatus is where a plan is: "pending", "in_progress", "completed" or "failed".
+type planStatus string
 
 const (
-	planPending    PlanStatus = "pending"
-	planInProgress PlanStatus = "in_progress"
-	planCompleted  PlanStatus = "completed"
-	planFailed     PlanStatus = "failed"
+	planPending    planStatus = "pending"
+	planInProgress planStatus = "in_progress"
+	planCompleted  planStatus = "completed"
+	planFailed     planStatus = "failed"
 )
 
-// PlanPhases returns the state machine of a plan.
-func PlanPhases() *fsm.Table[PlanStatus, Move, string] { return planPhases }
-
-var planPhases = fsm.MustNew(fsm.Definition[PlanStatus, Move, string]{
+// planPhases is the state machine of a plan.
+var planPhases = fsm.MustNew(fsm.Definition[planStatus, Move, string]{
 	Initial:  planPending,
-	States:   []PlanStatus{planPending, planInProgress, planCompleted, planFailed},
-	Terminal: []PlanStatus{planCompleted, planFailed},
-	Rules: []fsm.Rule[PlanStatus, Move, string]{
-		{On: moveApprove, From: []PlanStatus{planPending}, To: planInProgress},
-		{On: moveComplete, From: []PlanStatus{planInProgress}, To: planCompleted},
+	States:   []planStatus{planPending, planInProgress, planCompleted, planFailed},
+	Terminal: []planStatus{planCompleted, planFailed},
+	Rules: []fsm.Rule[planStatus, Move, string]{
+		{On: moveApprove, From: []planStatus{planPending}, To: planInProgress},
+		{On: moveComplete, From: []planStatus{planInProgress}, To: planCompleted},
 		{On: moveFail, To: planFailed},
 	},
 })

@@ -1,11 +1,13 @@
 package delivery
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/convene-go/convene/fsm"
@@ -48,7 +50,7 @@ func TestPhases(t *testing.T) {
 				"tests_passed>verifying tests_unverified>verifying integration_passed>verifying integration_unverified>verifying" + always,
 			phaseVerifying: "step_approved>executing step_unverified>executing step_retried>executing step_failed>executing " +
 				"subplan_started>planning goal_unmet>planning goal_failed>failed goal_approved>completed" + always,
-			Completed: "", Failed: "", Aborted: "", TimeExpired: "",
+			Completed: "", failedRun: "", abortedRun: "", expiredRun: "",
 		}), moves(phases))
 	})
 	t.Run("SC54 S27 SC19 the step", func(t *testing.T) {
@@ -60,12 +62,20 @@ func TestPhases(t *testing.T) {
 		}), moves(stepPhases))
 	})
 	t.Run("SC54 S26 the plan", func(t *testing.T) {
-		assert.Equal(t, want(map[PlanStatus]string{
+		assert.Equal(t, want(map[planStatus]string{
 			planPending:    "approve>in_progress fail>failed",
 			planInProgress: "complete>completed fail>failed",
 			planCompleted:  "", planFailed: "",
 		}), moves(planPhases))
 	})
+}
+
+// The page of the team has the machines of steps and plans, too.
+func TestDiagrams(t *testing.T) {
+	page, err := os.ReadFile("../../docs/delivery.md")
+	require.NoError(t, err)
+	assert.Contains(t, string(page), stepPhases.Mermaid(""))
+	assert.Contains(t, string(page), planPhases.Mermaid(""))
 }
 
 // Whatever happens, a run that has not ended can be ended, and only the goal's gate

@@ -18,7 +18,7 @@ type Plan struct {
 	Steps            []Step     `json:"steps"`                  // steps as the planner gave them
 	Depth            int        `json:"depth"`                  // number of plans above it, 0 to Bounds.Depth
 	ParentPlanID     string     `json:"parentPlanId,omitempty"` // ID of the plan whose step it is for; "": it is a root
-	Status           PlanStatus `json:"status"`                 // state in which it is
+	Status           planStatus `json:"status"`                 // state in which it is
 	Approved         bool       `json:"approved,omitempty"`     // true: it was executed
 	CurrentStepIndex int        `json:"currentStepIndex"`       // index of the step that began last
 }

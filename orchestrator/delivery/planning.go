@@ -141,9 +141,9 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 	} else {
 		data.Rejected = false
 	}
-	q := call{role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until, request: planRequest, reply: PlanResponse, data: data, input: in}
+	q := call{role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until, request: planRequest, reply: planResponse, data: data, input: in}
 	if j.parentStep != nil {
-		q.agent, q.request, q.reply = d.next.Agent, replanRequest, SubPlanResponse
+		q.agent, q.request, q.reply = d.next.Agent, replanRequest, subPlanResponse
 	}
 	return ask[planAnswer](r, c, q)
 }
@@ -185,7 +185,7 @@ type draftPlan struct {
 
 // reviewPlan judges a plan: first by rules, then by a model.
 func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (ruling, error) {
-	w := review{gate: GatePlan, target: d.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
+	w := review{gate: gatePlan, target: d.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
 	if faults := d.faults(j.least, r.Bounds.MaxSteps, d.before); len(faults) > 0 {
 		return r.reject(c, w, strings.Join(faults, "; "))
 	}

@@ -50,14 +50,14 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 			}
 		}
 	}
-	for _, gate := range []GateKind{GatePlan, GateCode, GateTest, GateStep, GateGoal} {
+	for _, gate := range []GateKind{gatePlan, gateCode, gateTest, gateStep, GateGoal} {
 		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate})
 	}
 	return team.Prompts(ownPrompts, host, samples, 0, nil)
 }
 
-// Guidance is the supervisor's correction for a role.
-type Guidance struct {
+// guidance is the supervisor's correction for a role.
+type guidance struct {
 	Level  Level  `json:"level"`
 	Text   string `json:"text"`
 	Issues int    `json:"issues"` // in a row
@@ -72,8 +72,8 @@ type PlanInput struct {
 	Rejected *Plan             `json:"rejected,omitempty"`
 	Reasons  []string          `json:"reasons,omitempty"` // why it was rejected
 	Blocked  *Blocked          `json:"blocked,omitempty"` // of a sub-plan
-	Last     *LastIteration    `json:"last,omitempty"`    // from the second iteration on
-	Guidance *Guidance         `json:"guidance,omitempty"`
+	Last     *lastIteration    `json:"last,omitempty"`    // from the second iteration on
+	Guidance *guidance         `json:"guidance,omitempty"`
 }
 
 // Blocked is a step that a sub-plan is for.
@@ -85,12 +85,12 @@ type Blocked struct {
 	Depth    int      `json:"depth"`
 }
 
-// LastIteration is the result of an iteration.
-type LastIteration struct {
+// lastIteration is the result of an iteration.
+type lastIteration struct {
 	Reason    string        `json:"reason"`
 	Verdict   *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
-	Completed []StepSummary `json:"completed"`
-	Failed    []StepSummary `json:"failed"` // or skipped, or not finished
+	Completed []stepSummary `json:"completed"`
+	Failed    []stepSummary `json:"failed"` // or skipped, or not finished
 }
 
 // Task is a step as its coder gets it.
@@ -109,24 +109,23 @@ type CodeInput struct {
 	Context  map[string]string `json:"context,omitempty"`
 	TimeLeft string            `json:"timeLeft,omitempty"`
 	Step     Task              `json:"step"`
-	Needs    []Done            `json:"needs,omitempty"`    // steps before it
+	Needs    []doneStep        `json:"needs,omitempty"`    // steps before it
 	Previous *CodeOutput       `json:"previous,omitempty"` // of the attempt before, or what is to be fixed
 	Feedback []string          `json:"feedback,omitempty"` // why earlier attempts were not accepted
-	Fix      *Fix              `json:"fix,omitempty"`
-	Guidance *Guidance         `json:"guidance,omitempty"`
+	Fix      *fixRequest       `json:"fix,omitempty"`
+	Guidance *guidance         `json:"guidance,omitempty"`
 }
 
-// Done is a completed step that another one needs.
-type Done struct {
+// doneStep is a completed step that another one needs.
+type doneStep struct {
 	Step Task        `json:"step"`
 	Code *CodeOutput `json:"code,omitempty"`
 }
 
-// Fix says what to fix.
-type Fix struct {
-	FixPlan
-
-	Output string `json:"output,omitempty"` // of the tests
+// fixRequest says what to fix.
+type fixRequest struct {
+	Items  []string `json:"items"`            // what to do, in this order
+	Output string   `json:"output,omitempty"` // of the tests
 }
 
 // TestInput is what a tester gets.
@@ -135,9 +134,9 @@ type TestInput struct {
 	Context  map[string]string `json:"context,omitempty"`
 	Step     *Task             `json:"step,omitempty"` // nil: the whole
 	Code     *CodeOutput       `json:"code,omitempty"`
-	Steps    []StepSummary     `json:"steps,omitempty"` // of the whole
+	Steps    []stepSummary     `json:"steps,omitempty"` // of the whole
 	Run      *TestResult       `json:"run,omitempty"`   // of the project's tests
-	Guidance *Guidance         `json:"guidance,omitempty"`
+	Guidance *guidance         `json:"guidance,omitempty"`
 }
 
 // VerifyInput is what a supervisor gets.
@@ -150,7 +149,7 @@ type VerifyInput struct {
 	Step      *Task             `json:"step,omitempty"`
 	Code      *CodeOutput       `json:"code,omitempty"`
 	Tests     *TestResult       `json:"tests,omitempty"`
-	Steps     []StepSummary     `json:"steps"`          // of all plans so far
+	Steps     []stepSummary     `json:"steps"`          // of all plans so far
 	Last      []Verdict         `json:"last,omitempty"` // the last five
 }
 
@@ -171,7 +170,7 @@ type (
 		Issues      []Issue  `json:"issues,omitempty"`
 		Suggestions []string `json:"suggestions,omitempty"`
 		Coverage    *float64 `json:"coverage,omitempty" min:"0" max:"100"`
-		FixPlan     *FixPlan `json:"fixPlan,omitempty"`
+		FixPlan     *fixPlan `json:"fixPlan,omitempty"`
 	}
 	verdictAnswer struct {
 		Approved       bool     `json:"approved"`

@@ -31,10 +31,10 @@ func TestPrompts(t *testing.T) {
 		"SC31 fix-warned":       {"code.tmpl", promptData{Op: OpFix, Level: LevelCritical, Issues: 4, AbortAt: off}},
 		"S56 S13 check":         {"test.tmpl", promptData{Op: OpCheck, Ran: true}},
 		"S56 integrate":         {"test.tmpl", promptData{Op: OpIntegrate}},
-		"S57 S14 verify-plan":   {"verify.tmpl", promptData{Op: OpVerify, Gate: GatePlan, Threshold: 70}},
-		"S57 verify-code":       {"verify.tmpl", promptData{Op: OpVerify, Gate: GateCode, Threshold: 60}},
-		"S57 verify-test":       {"verify.tmpl", promptData{Op: OpVerify, Gate: GateTest}},
-		"S57 verify-step":       {"verify.tmpl", promptData{Op: OpVerify, Gate: GateStep, Threshold: 70}},
+		"S57 S14 verify-plan":   {"verify.tmpl", promptData{Op: OpVerify, Gate: gatePlan, Threshold: 70}},
+		"S57 verify-code":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateCode, Threshold: 60}},
+		"S57 verify-test":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateTest}},
+		"S57 verify-step":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateStep, Threshold: 70}},
 		"S57 verify-goal":       {"verify.tmpl", promptData{Op: OpVerify, Gate: GateGoal, Threshold: 80}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ type Graders struct {
 type Grader = orchestrator.Grader[VerifyInput, Verdict]
 
 func (g Graders) of(kind GateKind) Grader {
-	return map[GateKind]Grader{GatePlan: g.Plan, GateCode: g.Code, GateTest: g.Test, GateStep: g.Step, GateGoal: g.Goal}[kind]
+	return map[GateKind]Grader{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
 }
 
 // Gates decide about graded work that is approved, by gate. Before them come conditions that
@@ -68,7 +68,7 @@ type Gates struct {
 type Gate = grading.Gate[grading.Standing, grading.Decision]
 
 func (g Gates) of(kind GateKind) Gate {
-	return map[GateKind]Gate{GatePlan: g.Plan, GateCode: g.Code, GateTest: g.Test, GateStep: g.Step, GateGoal: g.Goal}[kind]
+	return map[GateKind]Gate{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
 }
 
 // Passing is the Gate that accepts what reaches Standing.Threshold, which is that of

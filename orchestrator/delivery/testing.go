@@ -63,7 +63,7 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 	if got.failed == nil {
 		var gate ruling
 		gate, err = r.reviewReport(c, review{
-			gate: GateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
+			gate: gateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
 			input: VerifyInput{Step: in.Step, Code: in.Code, Tests: shownReport(&report)},
 		})
 		switch {
@@ -162,9 +162,9 @@ func (r *run) unjudged(id string, err error) error {
 // ends records the result of an iteration.
 func (r *run) ends(id string, gate ruling) {
 	r.movePlan(id, moveFail)
-	r.last = &LastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}
+	r.last = &lastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []stepSummary{}, Failed: []stepSummary{}}
 	for _, s := range r.state.plan(id).Steps {
-		sum := StepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}
+		sum := stepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}
 		if s.Status == StepCompleted {
 			r.last.Completed = append(r.last.Completed, sum)
 		} else {

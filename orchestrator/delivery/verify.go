@@ -173,13 +173,13 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	v.Level = e.Level
 	r.verdicts = append(r.verdicts, *v)
 	title := r.title(v.Target)
-	if v.Kind == GatePlan {
+	if v.Kind == gatePlan {
 		title = "" // its plan stands before it
 	}
 	r.tell(title, v.turn(prompt.OneLine(why)))
 	r.emit(c, EventWorkJudged, Event{Event: team.Event{Text: prompt.OneLine(why)}, Header: Header{Target: v.Target}, Verdict: v})
 	if broken == nil && e.Level.Above(LevelNone) {
-		g := &Guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: r.abortAt()}
+		g := &guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: r.abortAt()}
 		r.guidance[judged] = g
 		r.send(c, Header{Message: correction, From: Supervisor, To: judged, Target: v.Target}, g)
 		r.tell("", page.Turn{Who: "Supervisor", What: strings.ToLower(string(g.Level)), Text: g.Text})
@@ -218,7 +218,7 @@ func advice(v Verdict, why string) string {
 }
 
 // guided returns the guidance for a role's next request, and clears it.
-func (r *run) guided(role Role, data *promptData) *Guidance {
+func (r *run) guided(role Role, data *promptData) *guidance {
 	g := r.guidance[role]
 	delete(r.guidance, role)
 	if g != nil {
@@ -228,7 +228,7 @@ func (r *run) guided(role Role, data *promptData) *Guidance {
 }
 
 // fresh reports whether the next request leaves out earlier output.
-func (g *Guidance) fresh() bool { return g != nil && g.Level.Fresh() }
+func (g *guidance) fresh() bool { return g != nil && g.Level.Fresh() }
 
 // summaries are the steps of all approved plans.
-func (r *run) summaries() []StepSummary { return r.state.report(nil, nil).Steps }
+func (r *run) summaries() []stepSummary { return r.state.report(nil, nil).Steps }

@@ -16,7 +16,7 @@ type Severity string
 const (
 	Critical Severity = "critical"
 	Major    Severity = "major"
-	Minor    Severity = "minor"
+	minor    Severity = "minor"
 )
 
 // Category says what kind of issue it is.
@@ -24,10 +24,10 @@ type Category string
 
 // The categories.
 const (
-	Bug      Category = "bug"
-	Security Category = "security"
-	Smell    Category = "smell"
-	Other    Category = "other"
+	Bug        Category = "bug"
+	Security   Category = "security"
+	smell      Category = "smell"
+	otherIssue Category = "other"
 )
 
 // Issue is something that is wrong with work.
@@ -38,8 +38,8 @@ type Issue struct {
 	Location    string   `json:"location,omitempty"`
 }
 
-// FixPlan is what a coder shall do about issues, in this order.
-type FixPlan struct {
+// fixPlan is what a coder shall do about issues, in this order.
+type fixPlan struct {
 	Items []string `json:"items"`
 }
 
@@ -53,7 +53,7 @@ type TestResult struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 	Coverage    *float64 `json:"coverage,omitempty"` // 0 to 100; nil: not judged
 	Output      string   `json:"output,omitempty"`   // of a real run, without times and paths of the machine
-	FixPlan     *FixPlan `json:"fixPlan,omitempty"`
+	FixPlan     *fixPlan `json:"fixPlan,omitempty"`
 }
 
 // RealRun is the Kind of a [TestResult] of the workspace.
