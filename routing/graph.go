@@ -69,7 +69,7 @@ type Node struct {
 
 	// State is that of a node taken from another graph. Empty means waiting.
 	State NodeState
-	Since time.Time // time at which it became ready, for ageing; zero: it is not ready
+	Since time.Time // time at which it became ready, for ageing
 
 	// A Graph reads neither of these; a Scheduler may.
 	Number   int   // place in the order of adding, the last thing that decides between nodes
