@@ -24,14 +24,14 @@ type attempt struct {
 	resumed bool           // it continues what an earlier one has begun
 	clashes []string       // files with conflict markers
 
-	req     agent.Request // of the next slice
+	req     agent.Request // request of the next slice
 	slices  int           // so far
 	seen    int           // insights that the worker knows
 	repairs int           // answers that did not fit
 
 	every  int           // tool calls between two checks; 0: any
 	calls  int           // since the last check
-	since  time.Duration // the same
+	since  time.Duration // work since the last check
 	total  time.Duration // since the dispatch
 	silent time.Duration // since the last message
 	nudged bool          // at the last check
@@ -42,7 +42,7 @@ type attempt struct {
 type attemptFailure struct {
 	kind blackboard.FailureKind
 	text string
-	err  error // of the call that failed; nil: none did
+	err  error // error of the call that failed; nil: none did
 
 	outage bool // an agent could not be reached or has failed
 }

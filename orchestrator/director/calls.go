@@ -25,7 +25,7 @@ type question struct {
 	data     promptData
 	input    any
 	repairs  int           // further answers to one that does not fit
-	total    time.Duration // that the call may take; 0: Bounds.CallTime
+	total    time.Duration // limit of the call; 0: Bounds.CallTime
 }
 
 // toDirector is a question to the director, whose answer is repaired twice.

@@ -47,9 +47,9 @@ type run struct {
 	state   State
 	machine *team.Machine[Phase, Move]
 	board   *blackboard.Editor
-	before  providers.Usage // what earlier runs have used of the board's
+	before  providers.Usage // usage of earlier runs of the board
 	store   artifactStore
-	tasks   map[string]*job // by ID
+	tasks   map[string]*job // jobs by the ID of their task
 	queue   *orchestrator.Queue[struct{}]
 	running map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
@@ -60,7 +60,7 @@ type run struct {
 	plea     *plea          // a change of the tasks that waits for its permit; nil: none does
 	pleas    int            // pleas so far
 	moves    map[string]int // how often the Permit was asked about each move
-	refusals []error        // of the host's rules and its Permit
+	refusals []error        // errors of the host's rules and its Permit
 	held     []routing.Node // READY tasks that the Scheduler held back when it was asked last
 	wakes    []time.Time    // times at which the loop is to look again
 	lastWake time.Time      // the last of all of them
@@ -187,7 +187,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 	}
 	d.whole = true
 	out.Board, out.Files, out.Drafts, out.Branch = r.board.Board(), r.store.files, r.store.drafts, r.store.branch
-	out.Board.Spent = r.before.Add(out.Spent) // with that of calls which were cut, and told it later
+	out.Board.Spent = r.before.Add(out.Spent) // includes usage that canceled calls reported late
 	out.Summary = map[blackboard.State]int{}
 	for i := range out.Board.Tasks {
 		t := &out.Board.Tasks[i]

@@ -17,7 +17,7 @@ import (
 
 // beginQuestions asks people, for each task that waits for one and for the run.
 func (r *run) beginQuestions() {
-	if r.over != nil { // what people answer could not be done
+	if r.over != nil { // no attempt can begin, so answers would have no effect
 		r.stopAll(askKeys, permitKeys, replanKeys, wakeKeys)
 		return
 	}
@@ -130,7 +130,7 @@ func (r *run) carryOutHeld(c *orchestrator.Context) error {
 	for _, id := range r.waiting() {
 		t, _ := r.board.Task(id)
 		j := r.job(id)
-		if j.held == nil || t.Final() { // by an answer before
+		if j.held == nil || t.Final() { // an answer before has ended it
 			continue
 		}
 		answer := *j.held

@@ -12,13 +12,13 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 // shares are the parts of the run's money that workers under way have been given.
 type shares struct {
 	whole providers.NanoUSD            // the run's, when the first one was given
-	given map[string]*share            // by the key of the branch
-	least map[string]providers.NanoUSD // by task: what its attempts get at least, after a share was too small
+	given map[string]*share            // shares by the key of the branch
+	least map[string]providers.NanoUSD // least share of a task's attempts, after one was too small
 }
 
 type share struct {
 	money providers.NanoUSD
-	spent providers.NanoUSD // by calls that have ended
+	spent providers.NanoUSD // cost of calls that have ended
 	all   bool              // it is all that was left
 }
 

@@ -180,7 +180,7 @@ func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Def
 			tested[t.Component] = true
 		}
 	}
-	at := map[string]int{} // of a component in made
+	at := map[string]int{} // places of components in made
 	for _, t := range tasks {
 		id := "test-" + t.Component
 		if r.phase(t.Phase) != PhaseBuild || tested[t.Component] || taken[id] {

@@ -23,8 +23,8 @@ type promptData struct {
 	MaxTasks  int
 	HasBuild  bool   // there is a build phase
 	Abandoned bool   // a task was, and others need it
-	Type      string // of an escalation
-	Kind      string // of a failure
+	Type      string // type of an escalation
+	Kind      string // kind of a failure
 	Ran       bool   // a command was run
 	Refine    bool   // there is a placeholder
 
@@ -41,7 +41,7 @@ type promptData struct {
 	Title           string
 	Branch          string
 	Feedback, Focus string
-	Criteria        []blackboard.CriterionResult // that were not met
+	Criteria        []blackboard.CriterionResult // those that were not met
 	Tests           []blackboard.TestAnalysis
 	Files           []string
 }

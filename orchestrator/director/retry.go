@@ -134,7 +134,7 @@ func (r *run) rests(c *orchestrator.Context, id string) bool {
 
 // outages are failures of agents in a row at different tasks.
 type outages struct {
-	tasks []string // that failed since something last worked
+	tasks []string // tasks that failed since something last worked
 	tries []orchestrator.Try
 	lost  []string  // those of tasks that it has cost a retry
 	why   string    // the last failure

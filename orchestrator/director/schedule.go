@@ -24,7 +24,7 @@ func (r *run) work(c *orchestrator.Context) error {
 		}
 		r.queue.CancelAll()
 		for _, ok := r.queue.Next(); ok; _, ok = r.queue.Next() {
-			continue // what is under way ends before the run does
+			continue // branches end before the run does
 		}
 		return err
 	}
@@ -44,7 +44,7 @@ func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
 		return r.rest(c)
 	}
 	switch err := done.Err; {
-	case c.IsCanceled(err): // by stop; that the whole run is, advance sees
+	case c.IsCanceled(err): // stop did it; advance looks for a cancel of the run
 	case orchestrator.IsOver(err):
 		r.overspent(c, err)
 	default:

@@ -54,7 +54,7 @@ func Toolbox(domains ...Domain) ([]agent.Tool, error) {
 
 type toolbox struct {
 	domains []Domain
-	tools   map[string]agent.Tool // by domain/tool
+	tools   map[string]agent.Tool // tools by domain/tool
 }
 
 // index notes the tools by their names, or says what is wrong with them.

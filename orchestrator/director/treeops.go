@@ -53,22 +53,22 @@ type (
 	commitRequest struct {
 		Tree    worktree.Tree `json:"tree"`
 		Since   string        `json:"since"`       // the commit at which the branch was
-		At      time.Time     `json:"at,omitzero"` // of the commit
+		At      time.Time     `json:"at,omitzero"` // time of the commit
 		Phase   string        `json:"phase"`
 		Summary string        `json:"summary"`
 		Path    string        `json:"path,omitempty"`
 		Text    string        `json:"text,omitempty"` // written to Path before
-		Into    string        `json:"into,omitempty"` // with Path, the branch that it is to be merged into; "": the one that merges go to
+		Into    string        `json:"into,omitempty"` // branch that Path is to be merged into; "": the one that merges go to
 	}
 
 	// committedWork is the commit at which the branch is then.
 	committedWork struct {
 		Commit string `json:"commit"`
-		Files  int    `json:"files"`            // that were changed since; 0: there was nothing to commit
+		Files  int    `json:"files"`            // number of changed files; 0: there was nothing to commit
 		Found  bool   `json:"found,omitempty"`  // the file at Path is there
 		Unsafe string `json:"unsafe,omitempty"` // why nothing was committed: a path leaves the worktree
 
-		Unresolved []string `json:"unresolved,omitempty"` // with Path, files that have conflict markers of an update
+		Unresolved []string `json:"unresolved,omitempty"` // files with conflict markers of an update; only with Path
 	}
 
 	// inspectRequest asks for an artifact at a commit of a tree, and what that commit would
@@ -77,7 +77,7 @@ type (
 		Tree   worktree.Tree `json:"tree"`
 		Commit string        `json:"commit"`
 		Path   string        `json:"path"`
-		Limit  int           `json:"limit"` // of texts, in bytes
+		Limit  int           `json:"limit"` // most bytes of a text
 		Into   string        `json:"into,omitempty"`
 	}
 

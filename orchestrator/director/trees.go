@@ -21,8 +21,8 @@ import (
 // artifactStore is where artifacts are: worktrees, or texts in memory.
 type artifactStore struct {
 	agent  string // "": in memory
-	prefix string // of branches
-	branch string // that merges go to
+	prefix string // beginning of branches' names
+	branch string // branch that merges go to
 	trees  map[string][]worktree.Tree
 	folder map[string]bool   // tasks that have a worktree, and not only branches
 	files  map[string]string // merged artifacts, in memory

@@ -28,7 +28,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFai
 			return why, err
 		}
 	}
-	if a.checks != nil { // that of the slice before
+	if a.checks != nil { // the check of the slice before
 		if done, ok := a.checks.Next(); ok && done.Value != nil {
 			if why, err := r.follow(c, a, done.Value); why != nil || err != nil {
 				return why, err
