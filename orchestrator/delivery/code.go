@@ -11,13 +11,13 @@ import (
 
 // CodeOutput is a coder's answer: an attempt at a step, or a fix of one.
 type CodeOutput struct {
-	Summary      string   `json:"summary"`
-	Files        []File   `json:"files,omitempty"`
-	Tests        []File   `json:"tests,omitempty"`
-	Commands     []string `json:"commands,omitempty"` // that a person may want to run; nothing runs them
-	Blocked      bool     `json:"blocked,omitempty"`
-	NeedsSubPlan bool     `json:"needsSubPlan,omitempty"`
-	Reason       string   `json:"reason,omitempty"` // why it is blocked
+	Summary      string   `json:"summary"`                // what was done
+	Files        []File   `json:"files,omitempty"`        // files that were written
+	Tests        []File   `json:"tests,omitempty"`        // files with tests
+	Commands     []string `json:"commands,omitempty"`     // commands that a person may want to run; nothing runs them
+	Blocked      bool     `json:"blocked,omitempty"`      // true: the coder cannot do it
+	NeedsSubPlan bool     `json:"needsSubPlan,omitempty"` // true: it is too much for one step
+	Reason       string   `json:"reason,omitempty"`       // why it is blocked
 }
 
 // fixed returns the attempt c with the files of a fix.

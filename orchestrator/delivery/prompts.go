@@ -58,99 +58,99 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 
 // guidance is the supervisor's correction for a role.
 type guidance struct {
-	Level  Level  `json:"level"`
-	Text   string `json:"text"`
-	Issues int    `json:"issues"` // in a row
-	Of     int    `json:"of"`     // at which the run ends; -1: never
+	Level  Level  `json:"level"`  // level of the intervention
+	Text   string `json:"text"`   // what to mind
+	Issues int    `json:"issues"` // number of rejections in a row
+	Of     int    `json:"of"`     // number of rejections at which the run ends; -1: not known
 }
 
 // PlanInput is what a planner gets.
 type PlanInput struct {
-	Goal     string            `json:"goal"`
-	Context  map[string]string `json:"context,omitempty"`
-	TimeLeft string            `json:"timeLeft,omitempty"` // in words; "": no limit
-	Rejected *Plan             `json:"rejected,omitempty"`
-	Reasons  []string          `json:"reasons,omitempty"` // why it was rejected
-	Blocked  *Blocked          `json:"blocked,omitempty"` // of a sub-plan
-	Last     *lastIteration    `json:"last,omitempty"`    // from the second iteration on
-	Guidance *guidance         `json:"guidance,omitempty"`
+	Goal     string            `json:"goal"`               // goal of the plan
+	Context  map[string]string `json:"context,omitempty"`  // texts of the Input, by name
+	TimeLeft string            `json:"timeLeft,omitempty"` // time left of the run in words; "": no limit
+	Rejected *Plan             `json:"rejected,omitempty"` // plan before it, which was rejected; nil: none
+	Reasons  []string          `json:"reasons,omitempty"`  // why plans were rejected
+	Blocked  *Blocked          `json:"blocked,omitempty"`  // step that a sub-plan is for; nil: a root plan
+	Last     *lastIteration    `json:"last,omitempty"`     // iteration before; nil: this is the first
+	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
 // Blocked is a step that a sub-plan is for.
 type Blocked struct {
-	Step     Task     `json:"step"`
-	Attempts int      `json:"attempts"`
-	Reasons  []string `json:"reasons"`
-	Plan     Plan     `json:"plan"` // to which it belongs, without work
-	Depth    int      `json:"depth"`
+	Step     Task     `json:"step"`     // the step
+	Attempts int      `json:"attempts"` // number of attempts at it
+	Reasons  []string `json:"reasons"`  // why they were not accepted
+	Plan     Plan     `json:"plan"`     // plan to which it belongs, without work
+	Depth    int      `json:"depth"`    // depth of that plan
 }
 
 // lastIteration is the result of an iteration.
 type lastIteration struct {
-	Reason    string        `json:"reason"`
-	Verdict   *Verdict      `json:"verdict,omitempty"` // nil: it was not judged
-	Completed []stepSummary `json:"completed"`
-	Failed    []stepSummary `json:"failed"` // or skipped, or not finished
+	Reason    string        `json:"reason"`            // why the goal was not reached
+	Verdict   *Verdict      `json:"verdict,omitempty"` // verdict on the goal; nil: it was not judged
+	Completed []stepSummary `json:"completed"`         // steps that were completed
+	Failed    []stepSummary `json:"failed"`            // steps that failed, were skipped or not finished
 }
 
 // Task is a step as its coder gets it.
 type Task struct {
-	ID          string `json:"id"`
-	Number      int    `json:"number"`
-	Description string `json:"description"`
-	Complexity  string `json:"complexity"`
+	ID          string `json:"id"`          // plan and number: p1.s1
+	Number      int    `json:"number"`      // number that the planner gave it
+	Description string `json:"description"` // what is to be done
+	Complexity  string `json:"complexity"`  // "simple", "medium" or "complex"
 }
 
 func (s Step) task() Task { return Task{s.ID, s.Number, s.Description, s.Complexity} }
 
 // CodeInput is what a coder gets.
 type CodeInput struct {
-	Goal     string            `json:"goal"`
-	Context  map[string]string `json:"context,omitempty"`
-	TimeLeft string            `json:"timeLeft,omitempty"`
-	Step     Task              `json:"step"`
-	Needs    []doneStep        `json:"needs,omitempty"`    // steps before it
-	Previous *CodeOutput       `json:"previous,omitempty"` // of the attempt before, or what is to be fixed
+	Goal     string            `json:"goal"`               // goal of the run
+	Context  map[string]string `json:"context,omitempty"`  // texts of the Input, by name
+	TimeLeft string            `json:"timeLeft,omitempty"` // time left of the run in words; "": no limit
+	Step     Task              `json:"step"`               // step to do
+	Needs    []doneStep        `json:"needs,omitempty"`    // steps that it needs, with their code
+	Previous *CodeOutput       `json:"previous,omitempty"` // code of the attempt before, or code that is to be fixed; nil: none
 	Feedback []string          `json:"feedback,omitempty"` // why earlier attempts were not accepted
-	Fix      *fixRequest       `json:"fix,omitempty"`
-	Guidance *guidance         `json:"guidance,omitempty"`
+	Fix      *fixRequest       `json:"fix,omitempty"`      // what to fix; nil: the step is done anew
+	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
 // doneStep is a completed step that another one needs.
 type doneStep struct {
-	Step Task        `json:"step"`
-	Code *CodeOutput `json:"code,omitempty"`
+	Step Task        `json:"step"`           // the step
+	Code *CodeOutput `json:"code,omitempty"` // its code; nil: none
 }
 
 // fixRequest says what to fix.
 type fixRequest struct {
 	Items  []string `json:"items"`            // what to do, in this order
-	Output string   `json:"output,omitempty"` // of the tests
+	Output string   `json:"output,omitempty"` // output of the tests
 }
 
 // TestInput is what a tester gets.
 type TestInput struct {
-	Goal     string            `json:"goal"`
-	Context  map[string]string `json:"context,omitempty"`
-	Step     *Task             `json:"step,omitempty"` // nil: the whole
-	Code     *CodeOutput       `json:"code,omitempty"`
-	Steps    []stepSummary     `json:"steps,omitempty"` // of the whole
-	Run      *TestResult       `json:"run,omitempty"`   // of the project's tests
-	Guidance *guidance         `json:"guidance,omitempty"`
+	Goal     string            `json:"goal"`               // goal of the run
+	Context  map[string]string `json:"context,omitempty"`  // texts of the Input, by name
+	Step     *Task             `json:"step,omitempty"`     // step to test; nil: the whole
+	Code     *CodeOutput       `json:"code,omitempty"`     // code of the step
+	Steps    []stepSummary     `json:"steps,omitempty"`    // steps of the whole
+	Run      *TestResult       `json:"run,omitempty"`      // real run of the tests; nil: there is no project
+	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
 // VerifyInput is what a supervisor gets.
 type VerifyInput struct {
-	Gate      GateKind          `json:"gate"`
-	Threshold float64           `json:"threshold"` // 0 to 100
-	Goal      string            `json:"goal"`
-	Context   map[string]string `json:"context,omitempty"`
-	Plan      *Plan             `json:"plan,omitempty"` // without work
-	Step      *Task             `json:"step,omitempty"`
-	Code      *CodeOutput       `json:"code,omitempty"`
-	Tests     *TestResult       `json:"tests,omitempty"`
-	Steps     []stepSummary     `json:"steps"`          // of all plans so far
-	Last      []Verdict         `json:"last,omitempty"` // the last five
+	Gate      GateKind          `json:"gate"`              // what is judged
+	Threshold float64           `json:"threshold"`         // score that passes, 0 to 100; 0: any
+	Goal      string            `json:"goal"`              // goal of the run
+	Context   map[string]string `json:"context,omitempty"` // texts of the Input, by name
+	Plan      *Plan             `json:"plan,omitempty"`    // plan to judge, without work; nil: none
+	Step      *Task             `json:"step,omitempty"`    // step to judge, or whose code or report; nil: none
+	Code      *CodeOutput       `json:"code,omitempty"`    // code to judge; nil: none
+	Tests     *TestResult       `json:"tests,omitempty"`   // report of tests; nil: none
+	Steps     []stepSummary     `json:"steps"`             // steps of all plans so far
+	Last      []Verdict         `json:"last,omitempty"`    // last five verdicts
 }
 
 // The answers of roles; a coder's is a CodeOutput.

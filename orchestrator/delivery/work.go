@@ -4,9 +4,9 @@ import "github.com/convene-go/convene/orchestrator/agent"
 
 // File is a file that a coder wrote: its whole content, or its deletion.
 type File struct {
-	Path    string `json:"path"` // from the root of the project, with slashes
-	Content string `json:"content,omitempty"`
-	Delete  bool   `json:"delete,omitempty"`
+	Path    string `json:"path"`              // path from the root of the project, with slashes
+	Content string `json:"content,omitempty"` // whole content; "" if Delete
+	Delete  bool   `json:"delete,omitempty"`  // true: the file is removed
 }
 
 // Severity says how bad an issue is.
@@ -32,28 +32,28 @@ const (
 
 // Issue is something that is wrong with work.
 type Issue struct {
-	Severity    Severity `json:"severity" enum:"critical,major,minor"`
-	Category    Category `json:"category" enum:"bug,security,smell,other"`
-	Description string   `json:"description"`
-	Location    string   `json:"location,omitempty"`
+	Severity    Severity `json:"severity" enum:"critical,major,minor"`     // how bad it is
+	Category    Category `json:"category" enum:"bug,security,smell,other"` // what kind of issue it is
+	Description string   `json:"description"`                              // what is wrong
+	Location    string   `json:"location,omitempty"`                       // where it is; "": not known
 }
 
 // fixPlan is what a coder shall do about issues, in this order.
 type fixPlan struct {
-	Items []string `json:"items"`
+	Items []string `json:"items"` // what to do, in this order
 }
 
 // TestResult is the result of tests: a tester's report, or a real run.
 type TestResult struct {
-	Kind        string   `json:"kind,omitempty"`
-	Passed      bool     `json:"passed"`
-	Reason      string   `json:"reason,omitempty"` // why a real run has not passed
-	Ran         int      `json:"ran,omitempty"`    // tests of a real run that passed or failed
-	Issues      []Issue  `json:"issues,omitempty"`
-	Suggestions []string `json:"suggestions,omitempty"`
-	Coverage    *float64 `json:"coverage,omitempty"` // 0 to 100; nil: not judged
-	Output      string   `json:"output,omitempty"`   // of a real run, without times and paths of the machine
-	FixPlan     *fixPlan `json:"fixPlan,omitempty"`
+	Kind        string   `json:"kind,omitempty"`        // RealRun, or "" for the report of a tester
+	Passed      bool     `json:"passed"`                // true: all passed
+	Reason      string   `json:"reason,omitempty"`      // why a real run has not passed
+	Ran         int      `json:"ran,omitempty"`         // number of tests of a real run that passed or failed
+	Issues      []Issue  `json:"issues,omitempty"`      // what is wrong with the work
+	Suggestions []string `json:"suggestions,omitempty"` // what could be better
+	Coverage    *float64 `json:"coverage,omitempty"`    // coverage in percent, 0 to 100; nil: not judged
+	Output      string   `json:"output,omitempty"`      // output of a real run, without times and paths of the machine
+	FixPlan     *fixPlan `json:"fixPlan,omitempty"`     // what to do; nil: it follows from Issues
 }
 
 // RealRun is the Kind of a [TestResult] of the workspace.
@@ -71,18 +71,18 @@ const (
 
 // ApplyRequest is the input of OpApply. If one path is refused, nothing is written.
 type ApplyRequest struct {
-	Files []File `json:"files"`
+	Files []File `json:"files"` // files to write or to remove
 }
 
 // SnapshotRequest is the input of OpSnapshot.
 type SnapshotRequest struct {
-	Since string `json:"since,omitempty"` // the older snapshot for the answer's Diff; "": no Diff
+	Since string `json:"since,omitempty"` // ID of the older snapshot for the answer's Diff; "": no Diff
 }
 
 // Snapshot is a state of the project. Equal states have equal IDs.
 type Snapshot struct {
-	ID   string `json:"id"`
-	Diff string `json:"diff,omitempty"` // in unified format
+	ID   string `json:"id"`             // name of the state
+	Diff string `json:"diff,omitempty"` // difference in unified format; "": not asked for
 }
 
 // ErrUnsafePath says that a file was refused because of its path.
