@@ -71,25 +71,23 @@ func (p player) Call(ctx context.Context, req agent.Request) (agent.Response, er
 
 func (p player) answer(req agent.Request) (any, error) {
 	switch req.Op {
-	case director.OpDecompose:
-		var in director.PlanInput
+	case "decompose":
+		var in struct {
+			Spec map[string]json.RawMessage `json:"spec"`
+		}
 		if err := json.Unmarshal(req.Input, &in); err != nil {
 			return nil, err
 		}
-		var plan director.Decomposition
 		text, err := p.script.Text(fmt.Sprintf("%s.plan.%s", said(in.Spec["project"]), said(in.Spec["stage"])), 1)
-		if err == nil {
-			err = json.Unmarshal([]byte(text), &plan)
-		}
-		return plan, err
-	case director.OpWork:
+		return json.RawMessage(text), err
+	case "work":
 		var in director.WorkInput
 		if err := json.Unmarshal(req.Input, &in); err != nil {
 			return nil, err
 		}
 		text, err := p.script.Text(fmt.Sprintf("%s.%s", said(in.Spec["project"]), in.Task.ID), in.Attempt)
 		return director.WorkerResult{Status: director.StatusComplete, ResultPath: in.Task.ID + ".md", Summary: firstLine(text), Artifact: text}, err
-	case director.OpQA:
+	case "qa":
 		var in director.ReviewInput
 		if err := json.Unmarshal(req.Input, &in); err != nil {
 			return nil, err

@@ -146,7 +146,7 @@ func (w worker) Call(ctx context.Context, req agent.Request) (agent.Response, er
 
 // assignment is the task and the attempt of a request.
 func assignment(req agent.Request) (task string, attempt int, err error) {
-	if req.Op == director.OpContinue {
+	if req.Op == "continue" {
 		var in director.SliceInput
 		err = json.Unmarshal(req.Input, &in)
 		return in.Task, in.Attempt, err

@@ -118,7 +118,7 @@ func TestReviewFails(t *testing.T) {
 		Artifact: director.Artifact{Path: "store/store.go", Size: 1},
 		Checks:   &director.CheckResult{Failed: []string{"todoboard/store TestOverdue/today"}, Output: "want false"},
 	})
-	text, err := review(director.OpQA, input)
+	text, err := review("qa", input)
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"passed": false, "focus": "Run the tests before you say that you are done.", "feedback": "(Rehearsal, no model was asked.) The tests fail:\nwant false",
 		"criteria": [{"number": 1, "passed": true, "reasoning": "store/store.go is there, and no test about this fails."},
@@ -128,7 +128,7 @@ func TestReviewFails(t *testing.T) {
 		{Criteria: []director.Criterion{{Number: 1}}},
 		{Criteria: []director.Criterion{{Number: 1}}, Artifact: director.Artifact{Size: 1}, Checks: &director.CheckResult{Output: "no test ran"}},
 	} {
-		text, err := review(director.OpQA, agent.JSON(in))
+		text, err := review("qa", agent.JSON(in))
 		require.NoError(t, err)
 		assert.Contains(t, text, `"passed":false,"reasoning":"It is not there, or its tests did not run."`)
 	}
@@ -166,7 +166,7 @@ func TestNudge(t *testing.T) {
 func TestGuardianSeesALogin(t *testing.T) {
 	see := func(calls ...string) string {
 		in := director.AssessInput{Messages: []director.Said{{Role: "assistant", Tools: calls}, {Role: "tool", Text: "written"}}}
-		text, err := watch(director.OpAssess, agent.JSON(in))
+		text, err := watch("assess", agent.JSON(in))
 		require.NoError(t, err)
 		return text
 	}

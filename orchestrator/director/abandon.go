@@ -13,9 +13,9 @@ import (
 func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 	var proceed []string
 	if dependents := r.dependents(id); len(dependents) > 0 && r.Policy.OnAbandoned != block {
-		q := r.toDirector(OpReview, "change.tmpl", id, ChangeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
+		q := r.toDirector(opReview, "change.tmpl", id, changeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
 		q.data = promptData{Abandoned: true}
-		answer, err := ask[ChangeReview](r, c, q, nil)
+		answer, err := ask[changeReview](r, c, q, nil)
 		if team.Ends(err) {
 			return err
 		}

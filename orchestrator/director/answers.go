@@ -4,16 +4,16 @@ import "encoding/json"
 
 // What the agents are asked, as Request.Op. Each has its input and its answer.
 const (
-	OpDecompose = "decompose" // the director: PlanInput, Decomposition
-	OpReview    = "review"    // the director: ChangeInput, ChangeReview
-	OpEscalate  = "escalate"  // the director: EscalationInput, Resolution
-	OpSplit     = "split"     // the director: EscalationInput, Decomposition
-	OpReplan    = "replan"    // the director: ReplanInput, Replan
-	OpConflict  = "conflict"  // the director: ConflictInput, ConflictAnswer
-	OpQA        = "qa"        // the strategist: ReviewInput, Review
-	OpAssess    = "assess"    // the guardian: AssessInput, Assessment
-	OpWork      = "work"      // a worker, at the beginning of an attempt: WorkInput, WorkerResult
-	OpContinue  = "continue"  // a worker, in every further slice: SliceInput, WorkerResult
+	opDecompose = "decompose" // the director: planInput, Decomposition
+	opReview    = "review"    // the director: changeInput, changeReview
+	opEscalate  = "escalate"  // the director: escalationInput, Resolution
+	opSplit     = "split"     // the director: escalationInput, Decomposition
+	opReplan    = "replan"    // the director: replanInput, Replan
+	opConflict  = "conflict"  // the director: conflictInput, conflictAnswer
+	opQA        = "qa"        // the strategist: ReviewInput, Review
+	opAssess    = "assess"    // the guardian: AssessInput, Assessment
+	opWork      = "work"      // a worker, at the beginning of an attempt: WorkInput, WorkerResult
+	opContinue  = "continue"  // a worker, in every further slice: SliceInput, WorkerResult
 )
 
 // TaskPlan is a task as a model plans it.
@@ -30,31 +30,31 @@ type TaskPlan struct {
 	Risk        *float64 `json:"risk,omitempty" min:"0" max:"1" jsonschema:"0 (safe) to 1 (risky)"`
 }
 
-// Decomposition is the director's plan: of the whole project, or of a task that is split.
-type Decomposition struct {
+// decomposition is the director's plan: of the whole project, or of a task that is split.
+type decomposition struct {
 	Tasks []TaskPlan `json:"tasks"`
 }
 
-// ChangeReview is what the director decides about suggestions of workers, and about tasks
+// changeReview is what the director decides about suggestions of workers, and about tasks
 // that need one that was abandoned.
-type ChangeReview struct {
+type changeReview struct {
 	// Suggestions that are not listed are rejected.
-	Suggestions []SuggestionVerdict `json:"suggestions,omitempty"`
+	Suggestions []suggestionVerdict `json:"suggestions,omitempty"`
 
 	// CanProceed are the IDs of the dependents that continue without the abandoned task.
 	CanProceed []string `json:"can_proceed,omitempty"`
 }
 
-// SuggestionVerdict is about the suggestion of that number, from 1.
-type SuggestionVerdict struct {
+// suggestionVerdict is about the suggestion of that number, from 1.
+type suggestionVerdict struct {
 	Number  int    `json:"number"`
 	Approve bool   `json:"approve"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Resolution is what the director decides about an escalation. With Resolved false a
+// resolution is what the director decides about an escalation. With Resolved false a
 // person is asked, unless Abandon is set.
-type Resolution struct {
+type resolution struct {
 	Resolved      bool                       `json:"resolved"`
 	Clarification string                     `json:"clarification,omitempty" jsonschema:"said to the worker"`
 	Decisions     []DecisionPlan             `json:"decisions,omitempty"`
@@ -64,17 +64,17 @@ type Resolution struct {
 	Reason        string                     `json:"reason,omitempty"`
 }
 
-// Replan is how the director changes the tasks. An empty one changes nothing.
-type Replan struct {
+// replanAnswer is how the director changes the tasks. An empty one changes nothing.
+type replanAnswer struct {
 	Add       []TaskPlan     `json:"add,omitempty"`
-	Edit      []TaskEdit     `json:"edit,omitempty"`
-	Abandon   []AbandonPlan  `json:"abandon,omitempty"`
+	Edit      []taskEdit     `json:"edit,omitempty"`
+	Abandon   []abandonPlan  `json:"abandon,omitempty"`
 	Decisions []DecisionPlan `json:"decisions,omitempty"`
 	Reason    string         `json:"reason,omitempty"`
 }
 
-// TaskEdit changes a task that is not final. An empty field leaves that as it is.
-type TaskEdit struct {
+// taskEdit changes a task that is not final. An empty field leaves that as it is.
+type taskEdit struct {
 	ID          string   `json:"id"`
 	Title       string   `json:"title,omitempty"`
 	Description string   `json:"description,omitempty"`
@@ -84,18 +84,18 @@ type TaskEdit struct {
 	DropNeeds   []string `json:"drop_depends_on,omitempty"`
 }
 
-// AbandonPlan abandons a task, and with Branch all that need it. Without Branch, those
+// abandonPlan abandons a task, and with Branch all that need it. Without Branch, those
 // that need it directly continue without it where CanProceed lists them, and are blocked
 // otherwise.
-type AbandonPlan struct {
+type abandonPlan struct {
 	ID         string   `json:"id"`
 	Branch     bool     `json:"branch,omitempty"`
 	CanProceed []string `json:"can_proceed,omitempty"`
 	Reason     string   `json:"reason,omitempty"`
 }
 
-// ConflictAnswer is what the director decides about a task whose merge failed.
-type ConflictAnswer struct {
+// conflictAnswer is what the director decides about a task whose merge failed.
+type conflictAnswer struct {
 	DependsOn []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that it should wait for from now on"`
 	Reason    string   `json:"reason,omitempty"`
 }

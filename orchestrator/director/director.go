@@ -112,7 +112,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	r.tasks, r.running, r.moves = map[string]*job{}, map[string]bool{}, map[string]int{}
-	r.state.Phase = Opening
+	r.state.Phase = opening
 	r.Limits = r.in.Limits.Or(r.Limits)
 	r.Limits.Estimate = max(0, r.Limits.Estimate)
 	limits := r.Limits
@@ -130,7 +130,7 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 func (r *run) shown() State {
 	s := r.state
 	s.Warnings = slices.Clone(r.out.Warnings)
-	s.Ready, s.Blocked, s.Active = []string{}, []BlockedTask{}, []string{}
+	s.Ready, s.Blocked, s.Active = []string{}, []blockedTask{}, []string{}
 	if r.board == nil {
 		return s
 	}
@@ -141,7 +141,7 @@ func (r *run) shown() State {
 	s.Active = append(s.Active, r.board.In(blackboard.Active)...)
 	for _, id := range r.board.In(blackboard.Blocked) {
 		t, _ := r.board.Task(id)
-		s.Blocked = append(s.Blocked, BlockedTask{id, *t.Blocked})
+		s.Blocked = append(s.Blocked, blockedTask{id, *t.Blocked})
 	}
 	return s
 }

@@ -29,7 +29,7 @@
 //	stuck             what is left waits for something that will not happen
 //	budget_exhausted  money, calls or time are used up
 //	canceled          the run was canceled
-//	failed            the input, the plan, a hook or the repository cannot be used
+//	failed            the input, the plan, a rule or the repository cannot be used
 //
 // Its status is Completed if every task is complete, or was abandoned by a decision;
 // Partial if a task is complete, and others were given up, completed in part, or are not
@@ -90,11 +90,12 @@
 //	.Files      phoenix: that conflict, or tests that fail
 //
 // The function data delimits a text of others: {{data "issue" .Issue}}. What agents work
-// on is Request.Input: [PlanInput], [ChangeInput], [EscalationInput], [ReplanInput],
-// [ConflictInput], [ReviewInput], [AssessInput], [WorkInput], [SliceInput] or [CheckInput].
+// on is Request.Input: [ReviewInput], [AssessInput], [WorkInput], [SliceInput] or
+// [CheckInput]; docs/director.md has that of the director.
 //
 // # Events
 //
-// Each change of the board is emitted as an event: see the kinds. Conversations are not:
-// they are in the calls of the log.
+// Each change of the board is emitted as an event: see the kinds. director.run.started and
+// .finished and director.warning.raised are those of every team. Conversations are not
+// emitted: they are in the calls of the log.
 package director

@@ -51,7 +51,7 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 // toEscalation is a question to the director about an escalation.
 func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, result WorkerResult) question {
 	t, _ := r.board.Task(a.id)
-	q := r.toDirector(op, "escalate.tmpl", a.id, EscalationInput{
+	q := r.toDirector(op, "escalate.tmpl", a.id, escalationInput{
 		Graph: r.graph(c), Task: wireTask(t.Definition), Attempt: a.n, Escalation: *result.Escalation, Checkpoint: result.Checkpoint,
 	})
 	q.data = promptData{Type: result.Escalation.Type}
@@ -61,7 +61,7 @@ func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, resul
 // split replaces a task by smaller ones. If the director's answer cannot be used, a person
 // is asked.
 func (r *run) split(c *orchestrator.Context, a *attempt, result WorkerResult, m blackboard.Move) error {
-	_, changes, err := askFor(r, c, r.toEscalation(c, OpSplit, a, result), func(d Decomposition) ([]blackboard.Change, error) {
+	_, changes, err := askFor(r, c, r.toEscalation(c, opSplit, a, result), func(d decomposition) ([]blackboard.Change, error) {
 		switch {
 		case !r.stillActive(a):
 			return nil, nil
@@ -91,7 +91,7 @@ func (r *run) askPerson(c *orchestrator.Context, a *attempt, m blackboard.Move, 
 
 // resolve asks the director what to do. If the answer cannot be used, a person is asked.
 func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, m blackboard.Move) error {
-	answer, changes, err := askFor(r, c, r.toEscalation(c, OpEscalate, a, result), func(v Resolution) ([]blackboard.Change, error) {
+	answer, changes, err := askFor(r, c, r.toEscalation(c, opEscalate, a, result), func(v resolution) ([]blackboard.Change, error) {
 		if !r.stillActive(a) {
 			return nil, nil
 		}
@@ -111,7 +111,7 @@ func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, 
 }
 
 // resolution is what an answer of the director changes.
-func (r *run) resolution(a *attempt, v Resolution, m blackboard.Move) ([]blackboard.Change, error) {
+func (r *run) resolution(a *attempt, v resolution, m blackboard.Move) ([]blackboard.Change, error) {
 	if v.Abandon {
 		return nil, nil
 	}

@@ -56,11 +56,11 @@ func (r *run) anew(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA
 // phoenix is the one message that is left in the memory of a task after a failed attempt.
 func (r *run) phoenix(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) []providers.Message {
 	data := promptData{
-		Op: OpWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == blackboard.MergeConflict || qa.Kind == blackboard.MergeBroken,
+		Op: opWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == blackboard.MergeConflict || qa.Kind == blackboard.MergeBroken,
 		Title: firstNonBlank(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
 	}
 	for _, test := range qa.Tests {
-		if test.Fault != blackboard.TestWrong || t.Phase == PhaseTest {
+		if test.Fault != blackboard.TestWrong || t.Phase == phaseTest {
 			data.Tests = append(data.Tests, test)
 		}
 	}
@@ -139,7 +139,7 @@ func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
 
 // fixFor is the task, without an ID, that fixes the code which a TEST task found wrong.
 func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definition, bool) {
-	if t.Phase != PhaseTest || len(r.takers(PhaseBuild)) == 0 || !slices.Contains(r.Policy.Phases, PhaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
+	if t.Phase != phaseTest || len(r.takers(phaseBuild)) == 0 || !slices.Contains(r.Policy.Phases, phaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
 		return blackboard.Definition{}, false
 	}
 	var criteria []string
@@ -153,7 +153,7 @@ func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definitio
 	}
 	return blackboard.Definition{
 		Title: "Fix what the tests of " + t.Component + " found", Description: qa.Feedback,
-		Component: t.Component, Phase: PhaseBuild, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
+		Component: t.Component, Phase: phaseBuild, Priority: t.Priority, Criteria: criteria, Parent: t.ID,
 	}, true
 }
 

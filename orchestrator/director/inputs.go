@@ -9,38 +9,38 @@ import (
 
 // What agents get, as the JSON of Request.Input. Texts of other agents are data in it.
 
-// PlanInput is what the director gets for OpDecompose.
-type PlanInput struct {
+// planInput is what the director gets for opDecompose.
+type planInput struct {
 	Objective  string                     `json:"objective"`
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
-	Profiles   []ProfileInfo              `json:"profiles"`
+	Profiles   []profileInput             `json:"profiles"`
 	Phases     []string                   `json:"phases"`
 	Components []string                   `json:"components,omitempty"` // nil: any
 	MaxTasks   int                        `json:"max_tasks"`
 	Left       string                     `json:"left,omitempty"` // of money and time, in words
 }
 
-// ProfileInfo is a profile as models see it.
-type ProfileInfo struct {
+// profileInput is a profile as models see it.
+type profileInput struct {
 	ID     string   `json:"id"`
 	Phases []string `json:"phases,omitempty"` // none: any
 	Does   string   `json:"does,omitempty"`
 	Tools  []string `json:"tools,omitempty"`
 }
 
-// Graph is the tasks and what is known, as the director sees them.
-type Graph struct {
+// graphInput is the tasks and what is known, as the director sees them.
+type graphInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Tasks     []TaskInfo                 `json:"tasks"`
+	Tasks     []taskInput                `json:"tasks"`
 	DesignLog []wireDecision             `json:"design_log,omitempty"`
-	Profiles  []ProfileInfo              `json:"profiles"`
+	Profiles  []profileInput             `json:"profiles"`
 	Phases    []string                   `json:"phases"`
 	Left      string                     `json:"left,omitempty"` // of money and time, in words
 }
 
-// TaskInfo is a task without what its workers said.
-type TaskInfo struct {
+// taskInput is a task without what its workers said.
+type taskInput struct {
 	ID        string           `json:"id"`
 	Title     string           `json:"title,omitempty"`
 	Component string           `json:"component"`
@@ -52,48 +52,48 @@ type TaskInfo struct {
 	Retries   int              `json:"retry_count,omitempty"`
 	Conflicts int              `json:"conflict_count,omitempty"`
 	Blocked   *wireBlocked     `json:"blocked_reason,omitempty"`
-	Failure   *Failure         `json:"last_failure,omitempty"`
+	Failure   *failureInput    `json:"last_failure,omitempty"`
 	Summary   string           `json:"summary,omitempty"`
 }
 
-// Failure is why an attempt failed.
-type Failure struct {
+// failureInput is why an attempt failed.
+type failureInput struct {
 	Kind     blackboard.FailureKind       `json:"kind"`
 	Feedback string                       `json:"feedback,omitempty"`
 	Criteria []blackboard.CriterionResult `json:"criteria,omitempty"` // that were not met
 	Files    []string                     `json:"files,omitempty"`    // that conflict
 }
 
-// ChangeInput is what the director gets for OpReview: suggestions, or dependents of an
+// changeInput is what the director gets for opReview: suggestions, or dependents of an
 // abandoned task.
-type ChangeInput struct {
-	Graph       Graph            `json:"graph"`
+type changeInput struct {
+	Graph       graphInput       `json:"graph"`
 	Task        string           `json:"task"` // that suggests, or was abandoned
 	Suggestions []wireSuggestion `json:"suggestions,omitempty"`
 	Abandoned   string           `json:"abandoned,omitempty"` // why it was
 	Dependents  []string         `json:"dependents,omitempty"`
 }
 
-// EscalationInput is what the director gets for OpEscalate and OpSplit.
-type EscalationInput struct {
-	Graph      Graph             `json:"graph"`
+// escalationInput is what the director gets for opEscalate and opSplit.
+type escalationInput struct {
+	Graph      graphInput        `json:"graph"`
 	Task       wireTask          `json:"task"`
 	Attempt    int               `json:"attempt"`
 	Escalation EscalationRequest `json:"escalation"`
 	Checkpoint *CheckpointPlan   `json:"checkpoint,omitempty"`
 }
 
-// ReplanInput is what the director gets for OpReplan.
-type ReplanInput struct {
-	Graph    Graph    `json:"graph"`
-	Why      string   `json:"why"`
-	Replans  int      `json:"replans"` // that there were before
-	Failures []string `json:"failures,omitempty"`
+// replanInput is what the director gets for opReplan.
+type replanInput struct {
+	Graph    graphInput `json:"graph"`
+	Why      string     `json:"why"`
+	Replans  int        `json:"replans"` // that there were before
+	Failures []string   `json:"failures,omitempty"`
 }
 
-// ConflictInput is what the director gets for OpConflict.
-type ConflictInput struct {
-	Graph   Graph                  `json:"graph"`
+// conflictInput is what the director gets for opConflict.
+type conflictInput struct {
+	Graph   graphInput             `json:"graph"`
 	Task    string                 `json:"task"`
 	Attempt int                    `json:"attempt"`
 	Kind    blackboard.FailureKind `json:"kind"`
@@ -137,7 +137,7 @@ type AssessInput struct {
 	Task      wireTask                   `json:"task"`
 	Attempt   int                        `json:"attempt"`
 	Messages  []Said                     `json:"messages"` // the last ones
-	Metrics   Metrics                    `json:"metrics"`
+	Metrics   metricsInput               `json:"metrics"`
 	Earlier   []float64                  `json:"earlier_alignments,omitempty"` // 0 to 100, the oldest first
 	Ignored   int                        `json:"nudges_ignored,omitempty"`
 }
@@ -149,9 +149,9 @@ type Said struct {
 	Tools []string `json:"tools,omitempty"` // that were called, with their input
 }
 
-// Metrics say what a worker did since the last checkpoint: commit, saved checkpoint or
+// metricsInput say what a worker did since the last checkpoint: commit, saved checkpoint or
 // dispatch.
-type Metrics struct {
+type metricsInput struct {
 	SinceMessage string `json:"since_last_message"` // such as "45s"
 	Tokens       int64  `json:"tokens"`
 	ToolCalls    int64  `json:"tool_calls"`
@@ -164,7 +164,7 @@ type WorkInput struct {
 	Slice      int                        `json:"slice"` // 1
 	Objective  string                     `json:"objective"`
 	Task       wireTask                   `json:"task"`
-	Profile    ProfileInfo                `json:"profile"`
+	Profile    profileInput               `json:"profile"`
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
 	Decisions  []wireDecision             `json:"decisions,omitempty"`
 	Insights   []wireInsight              `json:"insights,omitempty"`

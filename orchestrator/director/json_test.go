@@ -22,7 +22,7 @@ func TestJSON(t *testing.T) {
 		value any
 		want  string
 	}{
-		{"B13 B121 a plan", Decomposition{Tasks: []TaskPlan{task}}, `{"tasks":[{` + taskJSON + `}]}`},
+		{"B13 B121 a plan", decomposition{Tasks: []TaskPlan{task}}, `{"tasks":[{` + taskJSON + `}]}`},
 		{
 			"B52 BC33 a worker's result",
 			WorkerResult{
@@ -48,16 +48,16 @@ func TestJSON(t *testing.T) {
 		{"B82 B83 an assessment", Assessment{Alignment: 50, Trajectory: "STABLE", Repeating: true, Issue: "i", Nudge: "n"}, `{"alignment":50,"trajectory":"STABLE","repeating":true,"issue":"i","nudge":"n"}`},
 		{
 			"B45 a resolution",
-			Resolution{Resolved: true, Clarification: "c", Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}, Abandon: true, Reason: "r"},
+			resolution{Resolved: true, Clarification: "c", Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}, Abandon: true, Reason: "r"},
 			`{"resolved":true,"clarification":"c","spec":{"ui":1},"abandon":true,"reason":"r"}`,
 		},
 		{
 			"B43 a re-plan",
-			Replan{Edit: []TaskEdit{{ID: "a", AddNeeds: []string{"b"}, DropNeeds: []string{"c"}}}, Abandon: []AbandonPlan{{ID: "a", Branch: true, CanProceed: []string{"b"}, Reason: "r"}}, Reason: "r"},
+			replanAnswer{Edit: []taskEdit{{ID: "a", AddNeeds: []string{"b"}, DropNeeds: []string{"c"}}}, Abandon: []abandonPlan{{ID: "a", Branch: true, CanProceed: []string{"b"}, Reason: "r"}}, Reason: "r"},
 			`{"edit":[{"id":"a","add_depends_on":["b"],"drop_depends_on":["c"]}],"abandon":[{"id":"a","branch":true,"can_proceed":["b"],"reason":"r"}],"reason":"r"}`,
 		},
-		{"B44 BC43 a review of changes", ChangeReview{Suggestions: []SuggestionVerdict{{Number: 1, Approve: true, Reason: "r"}}, CanProceed: []string{"a"}}, `{"suggestions":[{"number":1,"approve":true,"reason":"r"}],"can_proceed":["a"]}`},
-		{"BC63 a conflict", ConflictAnswer{DependsOn: []string{"a"}, Reason: "r"}, `{"depends_on":["a"],"reason":"r"}`},
+		{"B44 BC43 a review of changes", changeReview{Suggestions: []suggestionVerdict{{Number: 1, Approve: true, Reason: "r"}}, CanProceed: []string{"a"}}, `{"suggestions":[{"number":1,"approve":true,"reason":"r"}],"can_proceed":["a"]}`},
+		{"BC63 a conflict", conflictAnswer{DependsOn: []string{"a"}, Reason: "r"}, `{"depends_on":["a"],"reason":"r"}`},
 		{"BX26 a person's answer", Answer{Action: ActionEdit, Guidance: "g", Criteria: []string{"c"}, Spec: map[string]json.RawMessage{"ui": json.RawMessage(`1`)}}, `{"action":"edit","guidance":"g","criteria":["c"],"spec":{"ui":1}}`},
 		{"BC61 a check", []any{CheckInput{Task: "t", Commit: "c", Command: []string{"go"}}, CheckResult{Failed: []string{"T"}, Ran: 2, Output: "o"}}, `[{"task":"t","commit":"c","command":["go"]},{"passed":false,"failed":["T"],"ran":2,"output":"o"}]`},
 		{
@@ -74,7 +74,7 @@ func TestJSON(t *testing.T) {
 		},
 		{
 			"B44 B45 so have the director's",
-			ChangeInput{Task: "t", Graph: Graph{Tasks: []TaskInfo{{Blocked: (*wireBlocked)(&blackboard.BlockedReason{Type: blackboard.ByExternal, WaitingOn: []string{"key"}})}}}, Suggestions: wireSuggestions([]blackboard.Suggestion{{Definition: blackboard.Definition{ID: "i"}, Rationale: "r"}})},
+			changeInput{Task: "t", Graph: graphInput{Tasks: []taskInput{{Blocked: (*wireBlocked)(&blackboard.BlockedReason{Type: blackboard.ByExternal, WaitingOn: []string{"key"}})}}}, Suggestions: wireSuggestions([]blackboard.Suggestion{{Definition: blackboard.Definition{ID: "i"}, Rationale: "r"}})},
 			`{"graph":{"objective":"","profiles":null,"phases":null,"tasks":[{"id":"","component":"","phase":"","status":"","blocked_reason":{"type":"external","waiting_on":["key"]}}]},"task":"t",
 			"suggestions":[{"id":"i","component":"","phase":"","assigned_worker_profile":"","priority":0,"depends_on":null,"acceptance_criteria":null,"rationale":"r"}]}`,
 		},

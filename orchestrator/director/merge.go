@@ -176,11 +176,11 @@ func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboar
 // askConflict asks the director whether the task should wait for others from now on. An
 // answer that cannot be used changes nothing.
 func (r *run) askConflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
-	q := r.toDirector(OpConflict, "conflict.tmpl", t.ID, ConflictInput{
+	q := r.toDirector(opConflict, "conflict.tmpl", t.ID, conflictInput{
 		Graph: r.graph(c), Task: t.ID, Attempt: t.Attempt, Kind: qa.Kind, Files: qa.Files, Text: qa.Feedback,
 	})
 	q.data = promptData{Kind: string(qa.Kind)}
-	_, changes, err := askFor(r, c, q, func(a ConflictAnswer) ([]blackboard.Change, error) {
+	_, changes, err := askFor(r, c, q, func(a conflictAnswer) ([]blackboard.Change, error) {
 		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != blackboard.FailedQA {
 			return nil, nil
 		}
@@ -256,12 +256,12 @@ func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.
 	}
 	b := r.board.Board()
 	for i := range b.Tasks {
-		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == PhaseTest && untouched(p) {
+		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == phaseTest && untouched(p) {
 			r.direct(c, p.ID, blackboard.Edit{Criteria: union(p.Criteria, criteria)})
 			return
 		}
 	}
-	r.addFollowUp(c, t, blackboard.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: PhaseTest, Criteria: criteria})
+	r.addFollowUp(c, t, blackboard.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: phaseTest, Criteria: criteria})
 }
 
 // followUp is the task that gets the criteria which a task that completed in part has not

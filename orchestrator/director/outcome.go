@@ -120,7 +120,7 @@ type State struct {
 	Phase    Phase                  `json:"phase"`              // phase of the run
 	Board    *blackboard.Board      `json:"board,omitempty"`    // the board without the memories of tasks; nil: there is none yet
 	Ready    []string               `json:"ready"`              // IDs of READY tasks, in the order of their dispatch
-	Blocked  []BlockedTask          `json:"blocked"`            // BLOCKED tasks and why
+	Blocked  []blockedTask          `json:"blocked"`            // BLOCKED tasks and why
 	Active   []string               `json:"active"`             // IDs of ACTIVE tasks
 	Asked    []string               `json:"asked"`              // keys of open questions
 	Replans  int                    `json:"replans"`            // number of re-plans so far
@@ -133,8 +133,8 @@ func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
-// BlockedTask is a task and what it waits for.
-type BlockedTask struct {
+// blockedTask is a task and what it waits for.
+type blockedTask struct {
 	ID     string                   `json:"id"`     // ID of the task
 	Reason blackboard.BlockedReason `json:"reason"` // thing that it waits for
 }

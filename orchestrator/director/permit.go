@@ -40,7 +40,7 @@ func (r *run) allow(c *orchestrator.Context, m orchestrator.Move) error {
 
 // allowPlan asks whether the tasks on the board may be begun.
 func (r *run) allowPlan(c *orchestrator.Context) error {
-	err := r.allow(c, orchestrator.Move{Path: "run", From: string(Decomposing), Event: string(moveDecomposed), To: string(Working)})
+	err := r.allow(c, orchestrator.Move{Path: "run", From: string(decomposing), Event: string(moveDecomposed), To: string(working)})
 	if isRule(err) {
 		r.refused(c, "plan", err)
 	}
@@ -105,7 +105,7 @@ func (r *run) mayReplan() (ok bool, refused error) {
 
 // allowReplan is the branch in which a Permit is asked about a change of the tasks.
 func (r *run) allowReplan(c *orchestrator.Context) error {
-	err := r.allow(c, orchestrator.Move{Path: "run", From: string(Working), Event: string(moveReplan), To: string(Replanning)})
+	err := r.allow(c, orchestrator.Move{Path: "run", From: string(working), Event: string(moveReplan), To: string(replanning)})
 	if team.Ends(err) {
 		r.plea = nil
 		return err

@@ -10,10 +10,10 @@ type Phase string
 
 // The phases. The last six are the ends of runs.
 const (
-	Opening     Phase = "opening"     // what an earlier process has left is removed
-	Decomposing Phase = "decomposing" // the director plans the tasks
-	Working     Phase = "working"     // workers, reviews and merges are under way
-	Replanning  Phase = "replanning"  // the director changes the tasks; no attempt begins
+	opening     Phase = "opening"     // what an earlier process has left is removed
+	decomposing Phase = "decomposing" // the director plans the tasks
+	working     Phase = "working"     // workers, reviews and merges are under way
+	replanning  Phase = "replanning"  // the director changes the tasks; no attempt begins
 
 	Completed       Phase = "completed"        // every task is COMPLETE or ABANDONED
 	Waiting         Phase = "waiting_human"    // the open tasks wait for people
@@ -46,19 +46,19 @@ const (
 func Phases() *fsm.Table[Phase, Move, string] { return phases }
 
 var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
-	Initial:  Opening,
-	States:   []Phase{Opening, Decomposing, Working, Replanning, Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
+	Initial:  opening,
+	States:   []Phase{opening, decomposing, working, replanning, Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
 	Terminal: []Phase{Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
 	Rules: []fsm.Rule[Phase, Move, string]{
-		{On: moveDecompose, From: []Phase{Opening}, To: Decomposing},
-		{On: moveDecomposed, From: []Phase{Decomposing}, To: Working},
-		{On: moveContinue, From: []Phase{Opening}, To: Working},
-		{On: moveReplan, From: []Phase{Working}, To: Replanning},
-		{On: moveReplanned, From: []Phase{Replanning}, To: Working},
+		{On: moveDecompose, From: []Phase{opening}, To: decomposing},
+		{On: moveDecomposed, From: []Phase{decomposing}, To: working},
+		{On: moveContinue, From: []Phase{opening}, To: working},
+		{On: moveReplan, From: []Phase{working}, To: replanning},
+		{On: moveReplanned, From: []Phase{replanning}, To: working},
 
-		{On: moveComplete, From: []Phase{Working}, To: Completed},
-		{On: moveWait, From: []Phase{Decomposing, Working}, To: Waiting},
-		{On: moveStick, From: []Phase{Working}, To: Stuck},
+		{On: moveComplete, From: []Phase{working}, To: Completed},
+		{On: moveWait, From: []Phase{decomposing, working}, To: Waiting},
+		{On: moveStick, From: []Phase{working}, To: Stuck},
 		{On: moveOverspend, To: BudgetExhausted},
 		{On: moveCancel, To: Canceled},
 		{On: moveFail, To: Failed},

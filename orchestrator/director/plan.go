@@ -36,7 +36,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 			return err
 		}
 	}
-	if r.state.Phase == Opening {
+	if r.state.Phase == opening {
 		r.fire(c, moveContinue)
 		return nil
 	}
@@ -78,14 +78,14 @@ func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code
 // plan asks the director for the tasks. The model is told what does not fit, twice.
 func (r *run) plan(c *orchestrator.Context) ([]blackboard.Definition, error) {
 	b := r.board.Board()
-	q := r.toDirector(OpDecompose, "plan.tmpl", "", PlanInput{
+	q := r.toDirector(opDecompose, "plan.tmpl", "", planInput{
 		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
 		MaxTasks: r.Bounds.Tasks, Left: r.left(c),
 	})
-	q.data = promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, PhaseBuild)}
+	q.data = promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, phaseBuild)}
 	var tasks []blackboard.Definition
 	answers := 0
-	_, _, err := askFor(r, c, q, func(d Decomposition) (_ []blackboard.Change, err error) {
+	_, _, err := askFor(r, c, q, func(d decomposition) (_ []blackboard.Change, err error) {
 		answers++
 		tasks, err = r.definitions(d.Tasks, answers > q.repairs)
 		return []blackboard.Change{byDirector("", blackboard.AddTasks{Tasks: tasks})}, err
@@ -153,7 +153,7 @@ func (r *run) fits(d *blackboard.Definition) error {
 func (r *run) phase(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	if name == "implement" && !slices.Contains(r.Policy.Phases, name) {
-		return PhaseBuild
+		return phaseBuild
 	}
 	return name
 }
@@ -170,27 +170,27 @@ func (r *run) takers(phase string) (ids []string) {
 
 // placeholders are TEST tasks for the components that are built and have none.
 func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Definition) {
-	if len(r.takers(PhaseTest)) == 0 || !slices.Contains(r.Policy.Phases, PhaseTest) {
+	if len(r.takers(phaseTest)) == 0 || !slices.Contains(r.Policy.Phases, phaseTest) {
 		return nil
 	}
 	taken, tested := map[string]bool{}, map[string]bool{} // IDs, components
 	for _, t := range tasks {
 		taken[t.ID] = true
-		if r.phase(t.Phase) == PhaseTest {
+		if r.phase(t.Phase) == phaseTest {
 			tested[t.Component] = true
 		}
 	}
 	at := map[string]int{} // places of components in made
 	for _, t := range tasks {
 		id := "test-" + t.Component
-		if r.phase(t.Phase) != PhaseBuild || tested[t.Component] || taken[id] {
+		if r.phase(t.Phase) != phaseBuild || tested[t.Component] || taken[id] {
 			continue
 		}
 		i, ok := at[t.Component]
 		if !ok {
 			i, at[t.Component] = len(made), len(made)
 			made = append(made, blackboard.Definition{
-				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: PhaseTest, Priority: t.Priority,
+				ID: id, Title: "Test " + t.Component, Component: t.Component, Phase: phaseTest, Priority: t.Priority,
 				Placeholder: true, Criteria: []string{"Acceptance tests of " + t.Component + " cover what was asked for, and pass"},
 			})
 		}
@@ -212,38 +212,38 @@ func (r *run) liveTasks() (n int) {
 }
 
 // profileInfos are the profiles as models see them.
-func (r *run) profileInfos() (infos []ProfileInfo) {
+func (r *run) profileInfos() (infos []profileInput) {
 	for _, p := range r.Profiles {
 		infos = append(infos, p.info())
 	}
 	return infos
 }
 
-func (p Profile) info() ProfileInfo { return ProfileInfo{p.ID, p.Phases, p.Does, p.Tools} }
+func (p Profile) info() profileInput { return profileInput{p.ID, p.Phases, p.Does, p.Tools} }
 
 // graph is what the director sees of the board.
-func (r *run) graph(c *orchestrator.Context) Graph {
+func (r *run) graph(c *orchestrator.Context) graphInput {
 	b := r.board.Board()
-	g := Graph{Objective: b.Objective, Spec: b.Spec, DesignLog: wireDecisions(b.DesignLog), Profiles: r.profileInfos(), Phases: r.Policy.Phases, Left: r.left(c)}
+	g := graphInput{Objective: b.Objective, Spec: b.Spec, DesignLog: wireDecisions(b.DesignLog), Profiles: r.profileInfos(), Phases: r.Policy.Phases, Left: r.left(c)}
 	for i := range b.Tasks {
 		g.Tasks = append(g.Tasks, taskInfo(&b.Tasks[i]))
 	}
 	return g
 }
 
-func taskInfo(t *blackboard.Task) TaskInfo {
-	return TaskInfo{
+func taskInfo(t *blackboard.Task) taskInput {
+	return taskInput{
 		ID: t.ID, Title: t.Title, Component: t.Component, Phase: t.Phase, Status: t.Status, Priority: t.Priority, DependsOn: t.DependsOn,
 		Criteria: t.Criteria, Retries: t.RetryCount, Conflicts: t.ConflictCount, Blocked: (*wireBlocked)(t.Blocked), Failure: failureOf(t.QA), Summary: t.Summary,
 	}
 }
 
 // failureOf is why an attempt failed; nil: it has not.
-func failureOf(qa *blackboard.QA) *Failure {
+func failureOf(qa *blackboard.QA) *failureInput {
 	if qa == nil || qa.Passed {
 		return nil
 	}
-	return &Failure{Kind: qa.Kind, Feedback: qa.Feedback, Criteria: unmet(qa.Criteria), Files: qa.Files}
+	return &failureInput{Kind: qa.Kind, Feedback: qa.Feedback, Criteria: unmet(qa.Criteria), Files: qa.Files}
 }
 
 // unmet are the criteria that were not met.

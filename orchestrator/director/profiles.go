@@ -10,10 +10,10 @@ import (
 // The phases that mean something to the team; any others are as good. "implement" is
 // read as build.
 const (
-	PhasePlan     = "plan"
-	PhaseBuild    = "build" // its components get TEST tasks, whose criteria follow from what was built
-	PhaseTest     = "test"
-	PhaseDocument = "document"
+	phasePlan     = "plan"
+	phaseBuild    = "build" // its components get TEST tasks, whose criteria follow from what was built
+	phaseTest     = "test"
+	phaseDocument = "document"
 )
 
 // Profile is a kind of worker that tasks can be assigned to.
@@ -35,13 +35,13 @@ type Profile struct {
 func Software() Config {
 	return Config{
 		Profiles: []Profile{
-			{ID: "planner_worker", Phases: []string{PhasePlan}, Does: "Write design documents, and decide on the architecture. List each decision under decisions."},
-			{ID: "code_worker", Phases: []string{PhaseBuild}, Does: "Write the code, with unit tests of your own code."},
-			{ID: "test_worker", Phases: []string{PhaseTest}, Does: "Write acceptance and integration tests of the acceptance criteria, whatever the code intends."},
+			{ID: "planner_worker", Phases: []string{phasePlan}, Does: "Write design documents, and decide on the architecture. List each decision under decisions."},
+			{ID: "code_worker", Phases: []string{phaseBuild}, Does: "Write the code, with unit tests of your own code."},
+			{ID: "test_worker", Phases: []string{phaseTest}, Does: "Write acceptance and integration tests of the acceptance criteria, whatever the code intends."},
 			{ID: "research_worker", Does: "Investigate, and recommend what to do."},
-			{ID: "writer_worker", Phases: []string{PhaseDocument}, Does: "Write documentation: README, descriptions of interfaces, guides."},
+			{ID: "writer_worker", Phases: []string{phaseDocument}, Does: "Write documentation: README, descriptions of interfaces, guides."},
 		},
-		Policy: Policy{Phases: []string{PhasePlan, PhaseBuild, PhaseTest, PhaseDocument}},
+		Policy: Policy{Phases: []string{phasePlan, phaseBuild, phaseTest, phaseDocument}},
 	}
 }
 
@@ -51,12 +51,12 @@ func Software() Config {
 func Report() Config {
 	return Config{
 		Profiles: []Profile{
-			{ID: "research_worker", Phases: []string{PhasePlan, "execute"}, Does: "Define the research questions, gather sources, and synthesize what they say. Keep notes of where each statement comes from."},
-			{ID: "writer_worker", Phases: []string{PhasePlan, "execute"}, Does: "Outline and draft the report for its audience, from the notes alone."},
+			{ID: "research_worker", Phases: []string{phasePlan, "execute"}, Does: "Define the research questions, gather sources, and synthesize what they say. Keep notes of where each statement comes from."},
+			{ID: "writer_worker", Phases: []string{phasePlan, "execute"}, Does: "Outline and draft the report for its audience, from the notes alone."},
 			{ID: "editor_worker", Phases: []string{"execute", "qa"}, Does: "Edit the text, complete the citations, and check coverage, facts and coherence."},
 		},
 		Policy: Policy{
-			Phases:     []string{PhasePlan, "execute", "qa"},
+			Phases:     []string{phasePlan, "execute", "qa"},
 			Components: []string{"research", "synthesis", "outline", "draft", "edit", "citations"},
 		},
 	}
@@ -67,7 +67,7 @@ func phaseOrder(given []string, profiles []Profile) []string {
 	if given != nil {
 		return given
 	}
-	order := []string{PhasePlan, PhaseBuild, PhaseTest}
+	order := []string{phasePlan, phaseBuild, phaseTest}
 	for _, p := range profiles {
 		for _, phase := range p.Phases {
 			if !slices.Contains(order, phase) {

@@ -49,7 +49,7 @@ type promptData struct {
 // newPrompts reads the templates, the host's before those of the package.
 func newPrompts(host fs.FS) (prompt.Set, error) {
 	failure := promptData{
-		Op: OpWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []blackboard.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
+		Op: opWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []blackboard.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
 		Tests: []blackboard.TestAnalysis{{Test: "T", Analysis: "a", Fault: blackboard.CodeWrong}}, Files: []string{"a"},
 	}
 	conflict := failure
@@ -57,20 +57,20 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	broken := conflict
 	broken.Kind = string(blackboard.MergeBroken)
 	samples := map[string][]any{
-		"plan.tmpl":     {promptData{Op: OpDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
-		"change.tmpl":   {promptData{Op: OpReview, Abandoned: true}, promptData{}},
-		"escalate.tmpl": {promptData{Op: OpSplit}},
-		"replan.tmpl":   {promptData{Op: OpReplan}},
-		"conflict.tmpl": {promptData{Op: OpConflict, Kind: string(blackboard.MergeBroken)}, promptData{}},
-		"qa.tmpl":       {promptData{Op: OpQA, Ran: true, Refine: true}, promptData{}},
-		"assess.tmpl":   {promptData{Op: OpAssess}},
-		"work.tmpl":     {promptData{Op: OpWork, Does: "d", Worktree: true, Retried: true, Resumed: true, Conflict: true}, promptData{}},
-		"continue.tmpl": {promptData{Op: OpContinue, Insights: []blackboard.Insight{{Summary: "s", SourceTask: "t"}}}},
+		"plan.tmpl":     {promptData{Op: opDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
+		"change.tmpl":   {promptData{Op: opReview, Abandoned: true}, promptData{}},
+		"escalate.tmpl": {promptData{Op: opSplit}},
+		"replan.tmpl":   {promptData{Op: opReplan}},
+		"conflict.tmpl": {promptData{Op: opConflict, Kind: string(blackboard.MergeBroken)}, promptData{}},
+		"qa.tmpl":       {promptData{Op: opQA, Ran: true, Refine: true}, promptData{}},
+		"assess.tmpl":   {promptData{Op: opAssess}},
+		"work.tmpl":     {promptData{Op: opWork, Does: "d", Worktree: true, Retried: true, Resumed: true, Conflict: true}, promptData{}},
+		"continue.tmpl": {promptData{Op: opContinue, Insights: []blackboard.Insight{{Summary: "s", SourceTask: "t"}}}},
 		"nudge.tmpl":    {promptData{Tone: firm, Verdict: inCircles, Issue: "i", Nudge: "n"}, promptData{Tone: direct}, promptData{Tone: gentle}},
 		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},
 	}
 	for _, kind := range escalationTypes {
-		samples["escalate.tmpl"] = append(samples["escalate.tmpl"], promptData{Op: OpEscalate, Type: string(kind)})
+		samples["escalate.tmpl"] = append(samples["escalate.tmpl"], promptData{Op: opEscalate, Type: string(kind)})
 	}
 	return team.Prompts(ownPrompts, host, samples, 0, nil)
 }

@@ -44,9 +44,9 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	r.planWrong = ""
 	r.fire(c, moveReplan)
 	defer r.fire(c, moveReplanned)
-	q := r.toDirector(OpReplan, "replan.tmpl", "", ReplanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
+	q := r.toDirector(opReplan, "replan.tmpl", "", replanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
 	r.state.Replans++
-	answer, changes, err := askFor(r, c, q, func(v Replan) ([]blackboard.Change, error) { return r.replanning(c, v) })
+	answer, changes, err := askFor(r, c, q, func(v replanAnswer) ([]blackboard.Change, error) { return r.replanning(c, v) })
 	switch {
 	case c.IsCanceled(err):
 		return false, err
@@ -79,7 +79,7 @@ func (r *run) replanned(c *orchestrator.Context, how, text string) {
 
 // replanning is what an answer of the director changes, in an order in which it can be
 // applied.
-func (r *run) replanning(c *orchestrator.Context, v Replan) ([]blackboard.Change, error) {
+func (r *run) replanning(c *orchestrator.Context, v replanAnswer) ([]blackboard.Change, error) {
 	var changes []blackboard.Change
 	change := func(task string, do blackboard.Action) {
 		changes = append(changes, byDirector(task, do))
@@ -120,7 +120,7 @@ func (r *run) replanning(c *orchestrator.Context, v Replan) ([]blackboard.Change
 }
 
 // abandoning are the changes by which tasks are abandoned that were not before.
-func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string]bool) ([]blackboard.Change, error) {
+func (r *run) abandoning(c *orchestrator.Context, a abandonPlan, gone map[string]bool) ([]blackboard.Change, error) {
 	why := "re-plan: " + firstNonBlank(a.Reason, "no longer needed")
 	var changes []blackboard.Change
 	var err error
@@ -143,7 +143,7 @@ func (r *run) abandoning(c *orchestrator.Context, a AbandonPlan, gone map[string
 
 // unblocking are the changes that unblock tasks which waited for a re-plan, but for those
 // that this one abandons.
-func (r *run) unblocking(v Replan, gone map[string]bool) (changes []blackboard.Change) {
+func (r *run) unblocking(v replanAnswer, gone map[string]bool) (changes []blackboard.Change) {
 	if len(v.Add)+len(v.Edit)+len(v.Abandon)+len(v.Decisions) == 0 {
 		return nil
 	}

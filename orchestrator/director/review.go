@@ -124,7 +124,7 @@ func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInp
 			}, nil)
 		})
 	}
-	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: OpQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
+	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: opQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
 	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
 	return team.Graded(func() (Review, error) { return ask(r, c, q, usable) })
 }
@@ -173,12 +173,12 @@ func (r *run) reviewInput(c *orchestrator.Context, t *blackboard.Task) (in Revie
 // placeholderOf is the TEST task whose criteria follow from what a task has built; nil:
 // there is none that can still be changed.
 func (r *run) placeholderOf(t *blackboard.Task) *blackboard.Task {
-	if t.Phase != PhaseBuild {
+	if t.Phase != phaseBuild {
 		return nil
 	}
 	b := r.board.Board()
 	i := slices.IndexFunc(b.Tasks, func(o blackboard.Task) bool {
-		return o.Component == t.Component && o.Phase == PhaseTest && o.Status != blackboard.Abandoned
+		return o.Component == t.Component && o.Phase == phaseTest && o.Status != blackboard.Abandoned
 	})
 	if i < 0 {
 		return nil

@@ -25,7 +25,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 		return err
 	}
 	text, err := r.prompts.Fill("work.tmpl", promptData{
-		Op: OpWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed, Conflict: len(a.clashes) > 0,
+		Op: opWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed, Conflict: len(a.clashes) > 0,
 		Retried: len(v.Memory) > 0 && v.Memory[0].Role == providers.System,
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 		Insights: wireInsights(v.Insights), Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
-	a.req = agent.Request{Op: OpWork, Task: a.id, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
+	a.req = agent.Request{Op: opWork, Task: a.id, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
 	return nil
 }
 
@@ -53,11 +53,11 @@ func (r *run) nextSlice(a *attempt) {
 	a.slices++
 	in := SliceInput{Task: a.id, Attempt: a.n, Slice: a.slices, Worktree: a.place()}
 	if news := r.news(a); len(news) > 0 && a.req.Prompt == "" {
-		if text, err := r.prompts.Fill("continue.tmpl", promptData{Op: OpContinue, Insights: news}); err == nil {
+		if text, err := r.prompts.Fill("continue.tmpl", promptData{Op: opContinue, Insights: news}); err == nil {
 			in.Insights, a.req.Prompt, a.seen = wireInsights(news), text, len(r.board.Board().Insights)
 		}
 	}
-	a.req.Op, a.req.Input = OpContinue, agent.JSON(in)
+	a.req.Op, a.req.Input = opContinue, agent.JSON(in)
 }
 
 // news are the insights for the task since its worker was last told of any.
@@ -99,7 +99,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 // remember adds what was said to the memory of the task, and to the next request. Where
 // the worker has made its conversation shorter, the memory becomes that.
 func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *attemptFailure {
-	if a.req.Op == OpContinue {
+	if a.req.Op == opContinue {
 		a.req.Input = nil // it is no part of the conversation
 	}
 	what := blackboard.Remember{Messages: agent.Said(a.req, resp), Anew: len(resp.Compactions) > 0}

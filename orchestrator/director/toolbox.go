@@ -29,8 +29,8 @@ const (
 	callTool  = "call_tool"
 )
 
-// Toolbox returns two tools that stand for those of all domains: [findTools] lists them
-// and shows the schemas of those that are asked for, [callTool] calls one, by the name
+// Toolbox returns two tools that stand for those of all domains: findTools lists them
+// and shows the schemas of those that are asked for, callTool calls one, by the name
 // domain/tool. A model sees a schema only when it asks for it, so that large libraries
 // and MCP servers do not fill its prompt. The input of a tool is checked against its
 // schema before it is called; the call's key in [agent.InfoFrom] is that of callTool.

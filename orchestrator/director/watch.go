@@ -87,7 +87,7 @@ func (r *run) assessInput(a *attempt) AssessInput {
 	w := r.board.Board().Guardian.Watches[a.id]
 	in := AssessInput{
 		Objective: v.Objective, Spec: v.Spec, Task: wireTask(v.Task.Definition), Attempt: a.n, Earlier: w.Alignments, Ignored: w.NudgesIgnored,
-		Metrics: Metrics{SinceMessage: a.silent.Round(time.Second).String(), Tokens: w.Tokens, ToolCalls: w.ToolCalls, Writes: w.Writes},
+		Metrics: metricsInput{SinceMessage: a.silent.Round(time.Second).String(), Tokens: w.Tokens, ToolCalls: w.ToolCalls, Writes: w.Writes},
 	}
 	last := v.Memory[max(0, len(v.Memory)-shownMessages):]
 	for _, m := range last {
@@ -113,7 +113,7 @@ func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) *verdi
 		return v
 	}
 	q := question{
-		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: OpAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
+		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: opAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
 	}
 	v.answer, v.err = ask[Assessment](r, c, q, nil)
 	return v

@@ -70,7 +70,7 @@ func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agen
 		}
 		ctx = WithPlace(ctx, *in.Worktree)
 	}
-	if req.Op == OpContinue {
+	if req.Op == opContinue {
 		req.Input = nil // its prompt and its history say it
 	}
 	return ctx, req, nil
