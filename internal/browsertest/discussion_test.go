@@ -25,7 +25,7 @@ const evil = `<script>alert(1)</script>`
 func outcome(created string) discussion.Outcome {
 	start := time.Date(2026, 5, 4, 9, 0, 0, 0, time.UTC)
 	long := strings.Repeat("Teenagers come where their friends are, where something happens and nobody tells them to be quiet. ", 4)
-	marks := discussion.Criteria{discussion.Feasibility: 8, discussion.Innovation: 7, discussion.Impact: 9, discussion.Clarity: 8, discussion.Completeness: 6}
+	marks := map[string]float64{"feasibility": 8, "innovation": 7, "impact": 9, "clarity": 8, "completeness": 6}
 	ideas := []discussion.Idea{
 		{Title: "Repair café", Description: "Mend phones and bicycles together.", Round: 2},
 		{Title: evil, Description: evil, Round: 1, Score: 4.1, Validated: true},
@@ -49,29 +49,29 @@ func outcome(created string) discussion.Outcome {
 		Outcome: orchestrator.Outcome{
 			Status: orchestrator.Completed, Spent: providers.Usage{Calls: 12, Input: 52_300, Output: 8_100, Cost: 41_000_000}, Elapsed: 95 * time.Second,
 			Warnings: []orchestrator.Warning{
-				{Code: discussion.WarnAgentFailed, Who: string(discussion.Researcher), Message: "round 2: openai: 503 overloaded"},
-				{Code: discussion.WarnUngraded, Who: "idea-1", Message: "the moderator gave it no score that counts"},
+				{Code: "discussion/agent-failed", Who: string(discussion.Researcher), Message: "round 2: openai: 503 overloaded"},
+				{Code: "discussion/ungraded", Who: "idea-1", Message: "the moderator gave it no score that counts"},
 			},
 		},
 		Discussion: discussion.Discussion{
-			ID: "run", Topic: "How might a small library attract teenagers? " + evil, Phase: discussion.Completed, Round: 2, Rounds: 2, Threshold: 7.5,
+			ID: "run", Topic: "How might a small library attract teenagers? " + evil, Phase: "completed", Round: 2, Rounds: 2, Threshold: 7.5,
 			Ideas: ideas, FinalIdeaID: "idea-4", Started: start, Ended: start.Add(95 * time.Second),
 			Messages: []discussion.Message{
-				say(discussion.System, discussion.TypePreamble, 0, 0, "We have 500 euros and two rooms."),
-				say(discussion.TeamLeader, discussion.TypeKickoff, 0, 0, "## Direction\n\nLet us look at **three** things:\n\n- noise\n- money\n- who decides\n\n"+long),
-				say(discussion.Researcher, discussion.TypeResearcher, 1, 1, long),
-				say(discussion.Ideation, discussion.TypeIdeation, 1, 1, `{"ideas":[{"title":"Podcast lab","description":"A room and a microphone."},{"title":"Night shift","description":"Open late.","category":"time"}]}`),
-				say(discussion.Critic, discussion.TypeCritic, 1, 1, evil+strings.Repeat("W", 300)),
-				say(discussion.Ideation, discussion.TypeIdeation, 1, 2, "You are right about the noise.\n\n```json\n{\"ideas\":[{\"title\":\"Repair café\"}]}\n```"),
-				say(discussion.TeamLeader, discussion.TypeSynthesis, 2, 1, long),
-				say(discussion.Moderator, discussion.TypeValidation, 0, 0, `{"evaluations":[{"idea_id":"idea-4","criteria":{"feasibility":8,"innovation":7},"pros":["Cheap"],"feedback":"Begin."}]}`),
-				say(discussion.TeamLeader, discussion.TypeSelection, 0, 0, `{"idea_id":"idea-4"} I choose the **podcast lab**: it is the one that teenagers would run by themselves.`),
+				say(discussion.System, "preamble", 0, 0, "We have 500 euros and two rooms."),
+				say(discussion.TeamLeader, "kickoff", 0, 0, "## Direction\n\nLet us look at **three** things:\n\n- noise\n- money\n- who decides\n\n"+long),
+				say(discussion.Researcher, "researcher", 1, 1, long),
+				say(discussion.Ideation, "ideation", 1, 1, `{"ideas":[{"title":"Podcast lab","description":"A room and a microphone."},{"title":"Night shift","description":"Open late.","category":"time"}]}`),
+				say(discussion.Critic, "critic", 1, 1, evil+strings.Repeat("W", 300)),
+				say(discussion.Ideation, "ideation", 1, 2, "You are right about the noise.\n\n```json\n{\"ideas\":[{\"title\":\"Repair café\"}]}\n```"),
+				say(discussion.TeamLeader, "synthesis", 2, 1, long),
+				say(discussion.Moderator, "validation", 0, 0, `{"evaluations":[{"idea_id":"idea-4","criteria":{"feasibility":8,"innovation":7},"pros":["Cheap"],"feedback":"Begin."}]}`),
+				say(discussion.TeamLeader, "selection", 0, 0, `{"idea_id":"idea-4"} I choose the **podcast lab**: it is the one that teenagers would run by themselves.`),
 			},
 		},
 		FinalIdea: &ideas[3], SelectedBy: discussion.ByScore, LeaderChoice: &ideas[3], Shortlist: ideas[3:4],
 	}
 	if created != "" {
-		o.Discussion.Messages = append(o.Discussion.Messages, say(discussion.UICreator, discussion.TypeVisualization, 0, 0, created))
+		o.Discussion.Messages = append(o.Discussion.Messages, say(discussion.UICreator, "visualization", 0, 0, created))
 	}
 	return o
 }
