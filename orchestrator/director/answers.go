@@ -18,16 +18,16 @@ const (
 
 // TaskPlan is a task as a model plans it.
 type TaskPlan struct {
-	ID          string   `json:"id" jsonschema:"a short name that no other task has"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Component   string   `json:"component"`
-	Phase       string   `json:"phase"`
-	Profile     string   `json:"assigned_worker_profile,omitempty" jsonschema:"empty: the one for the phase"`
-	Priority    int      `json:"priority,omitempty" jsonschema:"higher is more important"`
-	DependsOn   []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that must be complete before this one"`
-	Criteria    []string `json:"acceptance_criteria,omitempty" jsonschema:"what the result is reviewed against, at least one"`
-	Risk        *float64 `json:"risk,omitempty" min:"0" max:"1" jsonschema:"0 (safe) to 1 (risky)"`
+	ID          string   `json:"id" jsonschema:"a short name that no other task has"`                                          // name, which no other task has
+	Title       string   `json:"title,omitempty"`                                                                              // title; "": none
+	Description string   `json:"description,omitempty"`                                                                        // the work in words; "": none
+	Component   string   `json:"component"`                                                                                    // part of the product
+	Phase       string   `json:"phase"`                                                                                        // kind of work
+	Profile     string   `json:"assigned_worker_profile,omitempty" jsonschema:"empty: the one for the phase"`                  // kind of worker; "": the one for the phase
+	Priority    int      `json:"priority,omitempty" jsonschema:"higher is more important"`                                     // higher is more important
+	DependsOn   []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that must be complete before this one"`         // IDs of tasks that come first
+	Criteria    []string `json:"acceptance_criteria,omitempty" jsonschema:"what the result is reviewed against, at least one"` // what the result is reviewed against
+	Risk        *float64 `json:"risk,omitempty" min:"0" max:"1" jsonschema:"0 (safe) to 1 (risky)"`                            // risk, 0 to 1; nil: 0.5
 }
 
 // decomposition is the director's plan: of the whole project, or of a task that is split.
@@ -102,11 +102,11 @@ type conflictAnswer struct {
 
 // Assessment is what the guardian answers.
 type Assessment struct {
-	Alignment  float64 `json:"alignment" min:"0" max:"100" jsonschema:"0 (off the task) to 100 (on it)"`
-	Trajectory string  `json:"trajectory,omitempty" jsonschema:"IMPROVING, STABLE or WORSENING"` // anything else: it follows from the alignments
-	Repeating  bool    `json:"repeating,omitempty" jsonschema:"the worker goes in circles"`
-	Issue      string  `json:"issue,omitempty" jsonschema:"what is wrong"`
-	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`
+	Alignment  float64 `json:"alignment" min:"0" max:"100" jsonschema:"0 (off the task) to 100 (on it)"` // alignment, 0 to 100
+	Trajectory string  `json:"trajectory,omitempty" jsonschema:"IMPROVING, STABLE or WORSENING"`         // anything else: it follows from the alignments
+	Repeating  bool    `json:"repeating,omitempty" jsonschema:"the worker goes in circles"`              // the worker goes in circles
+	Issue      string  `json:"issue,omitempty" jsonschema:"what is wrong"`                               // the fault in words; "": none
+	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`                          // what to do instead; "": nothing is said
 }
 
 // The values of WorkerResult.Status.
@@ -118,27 +118,27 @@ const (
 
 // WorkerResult is what a worker answers at the end of its work on a task.
 type WorkerResult struct {
-	Status     string `json:"status" enum:"complete,waiting_subtask,failed"`
-	ResultPath string `json:"result_path,omitempty" jsonschema:"the file with the result, with complete"`
-	Summary    string `json:"summary,omitempty"`
+	Status     string `json:"status" enum:"complete,waiting_subtask,failed"`                              // StatusComplete, StatusWaiting or StatusFailed
+	ResultPath string `json:"result_path,omitempty" jsonschema:"the file with the result, with complete"` // file with the result
+	Summary    string `json:"summary,omitempty"`                                                          // the work in words
 
 	// Artifact is the text of the file at ResultPath, of a worker that has not written
 	// it. Without worktrees it is where the result is.
 	Artifact string `json:"artifact,omitempty" jsonschema:"the text of the file at result_path, if you have not written it"`
 
-	Suggested  []Suggestion       `json:"suggested_tasks,omitempty" jsonschema:"further tasks that you suggest"`
-	Insights   []InsightPlan      `json:"insights,omitempty" jsonschema:"what other tasks should know"`
-	Decisions  []DecisionPlan     `json:"decisions,omitempty" jsonschema:"of design"`
-	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`
-	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"`
-	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`
+	Suggested  []Suggestion       `json:"suggested_tasks,omitempty" jsonschema:"further tasks that you suggest"`       // further tasks
+	Insights   []InsightPlan      `json:"insights,omitempty" jsonschema:"what other tasks should know"`                // what other tasks should know
+	Decisions  []DecisionPlan     `json:"decisions,omitempty" jsonschema:"of design"`                                  // decisions of design
+	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`          // what the director should look at; nil: nothing
+	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"` // what the worker wants to have back; nil: nothing
+	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`        // tasks to wait for, with StatusWaiting
 }
 
 // Suggestion is a task that a worker wants.
 type Suggestion struct {
 	TaskPlan
 
-	Rationale string `json:"rationale,omitempty"`
+	Rationale string `json:"rationale,omitempty"` // reason for the task; "": none
 
 	// FromParent, in Spawn, starts the task from what the worker has made so far, and
 	// merges its result there. It is abandoned with the worker's task.
@@ -147,42 +147,42 @@ type Suggestion struct {
 
 // InsightPlan is something that one task found out and others can use.
 type InsightPlan struct {
-	ID      string   `json:"id,omitempty"`
-	Topic   []string `json:"topic,omitempty" jsonschema:"tags; none: of interest to all"`
-	Summary string   `json:"summary"`
+	ID      string   `json:"id,omitempty"`                                                // ID; "": the board gives one
+	Topic   []string `json:"topic,omitempty" jsonschema:"tags; none: of interest to all"` // tags; none: of interest to all
+	Summary string   `json:"summary"`                                                     // the insight in words
 }
 
 // DecisionPlan is a decision of design.
 type DecisionPlan struct {
-	Area      string   `json:"area"`
-	AppliesTo []string `json:"applies_to,omitempty" jsonschema:"IDs of tasks; none: all, or all of the component that is named like the area"`
-	Summary   string   `json:"summary"`
-	Reason    string   `json:"reason,omitempty"`
+	Area      string   `json:"area"`                                                                                                           // area, such as db
+	AppliesTo []string `json:"applies_to,omitempty" jsonschema:"IDs of tasks; none: all, or all of the component that is named like the area"` // IDs of tasks; none: all, or those of the component of that name
+	Summary   string   `json:"summary"`                                                                                                        // the decision in words
+	Reason    string   `json:"reason,omitempty"`                                                                                               // reason; "": none
 }
 
 // EscalationRequest is what a worker wants from the director.
 type EscalationRequest struct {
-	Type        string       `json:"type" enum:"NEEDS_RESEARCH,NEEDS_REPLANNING,SPEC_MISMATCH,NEEDS_CLARIFICATION,BLOCKED_EXTERNAL,SCOPE_TOO_LARGE"`
-	Reason      string       `json:"reason"`
-	Needs       string       `json:"needs,omitempty" jsonschema:"with BLOCKED_EXTERNAL, what is needed from outside"`
-	Affected    []string     `json:"affected,omitempty"`
-	Spawn       []Suggestion `json:"spawn,omitempty" jsonschema:"tasks that would help"`
-	NonBlocking bool         `json:"non_blocking,omitempty" jsonschema:"you went on all the same"`
+	Type        string       `json:"type" enum:"NEEDS_RESEARCH,NEEDS_REPLANNING,SPEC_MISMATCH,NEEDS_CLARIFICATION,BLOCKED_EXTERNAL,SCOPE_TOO_LARGE"` // kind of question
+	Reason      string       `json:"reason"`                                                                                                         // explanation in words
+	Needs       string       `json:"needs,omitempty" jsonschema:"with BLOCKED_EXTERNAL, what is needed from outside"`                                // what is needed from outside
+	Affected    []string     `json:"affected,omitempty"`                                                                                             // other parts that it concerns
+	Spawn       []Suggestion `json:"spawn,omitempty" jsonschema:"tasks that would help"`                                                             // tasks that would help
+	NonBlocking bool         `json:"non_blocking,omitempty" jsonschema:"you went on all the same"`                                                   // the worker went on all the same
 }
 
 // CheckpointPlan is what a worker that pauses wants to have back.
 type CheckpointPlan struct {
-	Resume  string          `json:"resume" jsonschema:"what to do next"`
-	Partial json.RawMessage `json:"partial,omitempty" jsonschema:"what you have so far"`
-	Files   []string        `json:"files,omitempty"`
+	Resume  string          `json:"resume" jsonschema:"what to do next"`                 // next thing to do
+	Partial json.RawMessage `json:"partial,omitempty" jsonschema:"what you have so far"` // unfinished result; nil: none
+	Files   []string        `json:"files,omitempty"`                                     // paths of files
 }
 
 // Answer is a person's answer to a question of a run; its options say which actions fit.
 type Answer struct {
-	Action   string                     `json:"action" enum:"retry,edit,accept,abandon,abandon_branch,provided,stop"`
-	Guidance string                     `json:"guidance,omitempty"` // to the worker, with retry, edit and provided
-	Criteria []string                   `json:"criteria,omitempty"` // with edit: those of the task from now on
-	Spec     map[string]json.RawMessage `json:"spec,omitempty"`     // with edit: requirements by area
+	Action   string                     `json:"action" enum:"retry,edit,accept,abandon,abandon_branch,provided,stop"` // one of the actions
+	Guidance string                     `json:"guidance,omitempty"`                                                   // words to the worker, with retry, edit and provided
+	Criteria []string                   `json:"criteria,omitempty"`                                                   // criteria of the task from now on, with edit
+	Spec     map[string]json.RawMessage `json:"spec,omitempty"`                                                       // new requirements by area, with edit
 }
 
 // The actions of an Answer.

@@ -17,7 +17,7 @@ type planInput struct {
 	Phases     []string                   `json:"phases"`
 	Components []string                   `json:"components,omitempty"` // nil: any
 	MaxTasks   int                        `json:"max_tasks"`
-	Left       string                     `json:"left,omitempty"` // of money and time, in words
+	Left       string                     `json:"left,omitempty"` // money and time that are left, in words; "": no limit
 }
 
 // profileInput is a profile as models see it.
@@ -36,7 +36,7 @@ type graphInput struct {
 	DesignLog []wireDecision             `json:"design_log,omitempty"`
 	Profiles  []profileInput             `json:"profiles"`
 	Phases    []string                   `json:"phases"`
-	Left      string                     `json:"left,omitempty"` // of money and time, in words
+	Left      string                     `json:"left,omitempty"` // money and time that are left, in words; "": no limit
 }
 
 // taskInput is a task without what its workers said.
@@ -103,50 +103,50 @@ type conflictInput struct {
 
 // ReviewInput is what the strategist gets. Criteria are answered by their numbers, from 1.
 type ReviewInput struct {
-	Objective string                     `json:"objective"`
-	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions []wireDecision             `json:"decisions,omitempty"`
-	Task      wireTask                   `json:"task"`
-	Attempt   int                        `json:"attempt"`
-	Criteria  []Criterion                `json:"criteria"`
-	Summary   string                     `json:"summary,omitempty"` // the worker's
-	Artifact  Artifact                   `json:"artifact"`
-	Diff      string                     `json:"diff,omitempty"`
+	Objective string                     `json:"objective"`             // objective of the run
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`        // requirements by area; nil: none
+	Decisions []wireDecision             `json:"decisions,omitempty"`   // decisions that apply to the task
+	Task      wireTask                   `json:"task"`                  // task whose work is reviewed
+	Attempt   int                        `json:"attempt"`               // number of the attempt, from 1
+	Criteria  []Criterion                `json:"criteria"`              // acceptance criteria with their numbers
+	Summary   string                     `json:"summary,omitempty"`     // the worker's words
+	Artifact  Artifact                   `json:"artifact"`              // what was delivered
+	Diff      string                     `json:"diff,omitempty"`        // difference to the main branch; "": there are no worktrees
 	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
 	Refine    *wireTask                  `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
 }
 
 // Criterion is an acceptance criterion with its number.
 type Criterion struct {
-	Number int    `json:"number"`
-	Text   string `json:"text"`
+	Number int    `json:"number"` // number, from 1
+	Text   string `json:"text"`   // the criterion in words
 }
 
 // Artifact is what was delivered.
 type Artifact struct {
-	Path   string `json:"path"`
-	Size   int64  `json:"size"` // in bytes
-	Binary bool   `json:"binary,omitempty"`
-	Text   string `json:"text,omitempty"` // cut, with a note, if it is long
+	Path   string `json:"path"`             // path, relative
+	Size   int64  `json:"size"`             // size in bytes
+	Binary bool   `json:"binary,omitempty"` // it is no text; Text is "" then
+	Text   string `json:"text,omitempty"`   // cut, with a note, if it is long
 }
 
 // AssessInput is what the guardian gets.
 type AssessInput struct {
-	Objective string                     `json:"objective"`
-	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
-	Task      wireTask                   `json:"task"`
-	Attempt   int                        `json:"attempt"`
-	Messages  []Said                     `json:"messages"` // the last ones
-	Metrics   metricsInput               `json:"metrics"`
+	Objective string                     `json:"objective"`                    // objective of the run
+	Spec      map[string]json.RawMessage `json:"spec,omitempty"`               // requirements by area; nil: none
+	Task      wireTask                   `json:"task"`                         // task of the worker
+	Attempt   int                        `json:"attempt"`                      // number of the attempt, from 1
+	Messages  []Said                     `json:"messages"`                     // the last ones
+	Metrics   metricsInput               `json:"metrics"`                      // work since the last checkpoint
 	Earlier   []float64                  `json:"earlier_alignments,omitempty"` // 0 to 100, the oldest first
-	Ignored   int                        `json:"nudges_ignored,omitempty"`
+	Ignored   int                        `json:"nudges_ignored,omitempty"`     // nudges in a row that changed nothing
 }
 
 // Said is a message of a worker's conversation.
 type Said struct {
-	Role  string   `json:"role"`
-	Text  string   `json:"text,omitempty"`
-	Tools []string `json:"tools,omitempty"` // that were called, with their input
+	Role  string   `json:"role"`            // role of the speaker, such as "assistant"
+	Text  string   `json:"text,omitempty"`  // text, cut if it is long
+	Tools []string `json:"tools,omitempty"` // calls of tools, with their input
 }
 
 // metricsInput say what a worker did since the last checkpoint: commit, saved checkpoint or
@@ -160,29 +160,29 @@ type metricsInput struct {
 
 // WorkInput is what a worker gets at the beginning of an attempt.
 type WorkInput struct {
-	Attempt    int                        `json:"attempt"`
-	Slice      int                        `json:"slice"` // 1
-	Objective  string                     `json:"objective"`
-	Task       wireTask                   `json:"task"`
-	Profile    profileInput               `json:"profile"`
-	Spec       map[string]json.RawMessage `json:"spec,omitempty"`
-	Decisions  []wireDecision             `json:"decisions,omitempty"`
-	Insights   []wireInsight              `json:"insights,omitempty"`
-	Inputs     []Delivered                `json:"inputs,omitempty"`   // of tasks that this one depends on
-	Subtasks   []Delivered                `json:"subtasks,omitempty"` // of tasks that it paused for
-	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"`
-	Worktree   *Place                     `json:"worktree,omitempty"`  // nil: answer with the artifact's text
-	Conflicts  []string                   `json:"conflicts,omitempty"` // files in it with two versions between conflict markers
-	Left       string                     `json:"left,omitempty"`      // of money and time, in words
+	Attempt    int                        `json:"attempt"`              // number of the attempt, from 1
+	Slice      int                        `json:"slice"`                // number of the slice: 1
+	Objective  string                     `json:"objective"`            // objective of the run
+	Task       wireTask                   `json:"task"`                 // task to work on, with the fields of blackboard.Definition
+	Profile    profileInput               `json:"profile"`              // profile of the worker
+	Spec       map[string]json.RawMessage `json:"spec,omitempty"`       // requirements by area; nil: none
+	Decisions  []wireDecision             `json:"decisions,omitempty"`  // decisions that apply to the task
+	Insights   []wireInsight              `json:"insights,omitempty"`   // insights of other tasks
+	Inputs     []Delivered                `json:"inputs,omitempty"`     // results of tasks that this one depends on
+	Subtasks   []Delivered                `json:"subtasks,omitempty"`   // results of tasks that it paused for
+	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"` // pause to continue from; nil: the work begins anew
+	Worktree   *Place                     `json:"worktree,omitempty"`   // nil: answer with the artifact's text
+	Conflicts  []string                   `json:"conflicts,omitempty"`  // files in it with two versions between conflict markers
+	Left       string                     `json:"left,omitempty"`       // money and time that are left, in words; "": no limit
 }
 
 // SliceInput is what a worker gets with every further slice.
 type SliceInput struct {
-	Task     string        `json:"task"`
-	Attempt  int           `json:"attempt"`
-	Slice    int           `json:"slice"`
+	Task     string        `json:"task"`               // ID of the task
+	Attempt  int           `json:"attempt"`            // number of the attempt, from 1
+	Slice    int           `json:"slice"`              // number of the slice, from 2
 	Insights []wireInsight `json:"insights,omitempty"` // that are new; the prompt says so
-	Worktree *Place        `json:"worktree,omitempty"`
+	Worktree *Place        `json:"worktree,omitempty"` // place of the work; nil: there are no worktrees
 }
 
 // Place is where a worker works.
@@ -202,9 +202,9 @@ type Delivered struct {
 // CheckInput is what Agents.Check gets, with the Op "check": a command to run on a
 // commit. Its answer is a [CheckResult]: a command that fails is an answer, no error.
 type CheckInput struct {
-	Task    string   `json:"task"`
-	Commit  string   `json:"commit"`
-	Command []string `json:"command"`
+	Task    string   `json:"task"`    // ID of the task
+	Commit  string   `json:"commit"`  // commit to check
+	Command []string `json:"command"` // program and arguments
 }
 
 // OpCheck is what Agents.Check is asked.
@@ -212,9 +212,9 @@ const OpCheck = "check"
 
 // CheckResult is what a command did.
 type CheckResult struct {
-	Passed  bool          `json:"passed"`
-	Failed  []string      `json:"failed,omitempty"` // names of tests
-	Ran     int           `json:"ran,omitempty"`    // tests
-	Output  string        `json:"output,omitempty"` // cut if it is long
-	Elapsed time.Duration `json:"elapsed,omitempty"`
+	Passed  bool          `json:"passed"`            // the command has succeeded
+	Failed  []string      `json:"failed,omitempty"`  // names of failing tests
+	Ran     int           `json:"ran,omitempty"`     // number of tests
+	Output  string        `json:"output,omitempty"`  // output, cut if it is long
+	Elapsed time.Duration `json:"elapsed,omitempty"` // time that the command took
 }
