@@ -49,7 +49,7 @@ type Context struct {
 	branch *sched.Branch
 	use    sched.Options
 	run    *runState
-	mute   error // what Await returns; nil: it asks
+	mute   error // error that Await returns instead of asking; nil: it asks
 }
 
 // runState is what the Contexts of a run share.

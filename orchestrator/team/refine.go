@@ -7,7 +7,7 @@ import (
 // Draft is what the templates of [Refine] get.
 type Draft[A any] struct {
 	Data any                     // data that Refine was given
-	Last orchestrator.Refined[A] // for the writer: last graded try, with its Feedback; for the critic: the work, as Value
+	Last orchestrator.Refined[A] // last graded try, with its Feedback, for the writer; the work, as Value, for the critic
 }
 
 // Refine has a writer make an A until a critic's grade passes the gate, by

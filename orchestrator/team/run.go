@@ -128,7 +128,7 @@ func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string,
 func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask func() (float64, error)) (float64, error) {
 	x, err := Rule(r, c, who, name, func() (float64, error) {
 		x, err := ask()
-		if err == nil && !(x >= 0 && x <= most) { // also refuses NaN
+		if err == nil && !(x >= 0 && x <= most) { // NaN is refused, too
 			err = fmt.Errorf("it is %v, want 0 to %v", x, most)
 		}
 		return x, err
