@@ -138,7 +138,7 @@ type Approval struct {
 var DefaultApproval = Approval{Passed: 60, Mean: 40}
 
 // Score returns the score, rounded to six decimals. The order of marks does not matter, and
-// without marks it is 0. Results that are Ungraded count as not passed, and not in the mean.
+// without marks it is 0. Ungraded results count in the share by Passed, and not in the mean.
 func (a Approval) Score(marks Marks) (float64, error) {
 	if err := a.Validate(); err != nil {
 		return 0, fmt.Errorf("grading: %w", err)

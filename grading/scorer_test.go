@@ -106,7 +106,10 @@ func TestApproval(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, want, got, 1e-9)
 	}
-	_, err := grading.Approval{}.Score(marks)
+	got, err := grading.DefaultApproval.Score(grading.Marks{{Name: "a", Value: 40}, {Name: "b", Ungraded: true, Passed: true}})
+	require.NoError(t, err)
+	assert.InDelta(t, 46, got, 1e-9, "an ungraded result that has no gate has passed: half of 60, and 0.4 * 40")
+	_, err = grading.Approval{}.Score(marks)
 	require.EqualError(t, err, "grading: all weights are 0")
 	_, err = grading.DefaultApproval.Score(grading.Marks{{Name: "a", Value: math.Inf(1)}})
 	require.EqualError(t, err, "grading: a is +Inf, want a number")
