@@ -39,7 +39,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg.Policy)
 	resp, err := c.Call(master.ID, r.request(master, "", text))
 	if r.over(c, err) && !c.IsCanceled(err) {
-		warn(r.Run, c, WarnBudget, master.ID, "the outputs of the departments were not united: "+err.Error())
+		r.Warn(c, WarnBudget, master.ID, "the outputs of the departments were not united: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -95,10 +95,10 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
 	switch {
 	case r.over(c, err):
-		warn(r.Run, c, WarnBudget, r.cfg.Master.Consistency, err.Error())
+		r.Warn(c, WarnBudget, r.cfg.Master.Consistency, "%v", err)
 		return CheckSkipped
 	case err != nil:
-		warn(r.Run, c, warnCheck, "", err.Error())
+		r.Warn(c, warnCheck, "", "%v", err)
 		return CheckFailed
 	case len(issues) > 0:
 		return CheckFailed

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
@@ -101,7 +100,8 @@ func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next o
 	case a.Ungraded+a.Assumed != "":
 		return moveUngraded, next, nil
 	}
-	next, err = w.next(c)
+	of := orchestrator.Working{Role: w.role, ID: w.agent.ID, Group: w.department.ID, Max: w.most}
+	next, err = team.Again(w.desk, c, w.run.cfg.Rules.Retrier, of, w.tries)
 	switch {
 	case err != nil:
 		return moveStop, next, err
@@ -112,20 +112,6 @@ func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next o
 	default:
 		return Move(a.Decision), next, nil
 	}
-}
-
-// next returns what the Retrier says after the tries that were made.
-func (w *assignment) next(c *orchestrator.Context) (orchestrator.Again, error) {
-	of := orchestrator.Working{Role: w.role, ID: w.agent.ID, Group: w.department.ID, Max: w.most}
-	next, err := team.Rule(w.desk, c, w.agent.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
-		next := w.run.cfg.Rules.Retrier.Next(of, slices.Clone(w.tries))
-		if _, declared := slices.BinarySearch(w.run.agents, next.Agent); next.Retry && next.Agent != "" && !declared {
-			return next, fmt.Errorf("Agent is %q, which is no agent of the flow: name it in Rules.Agents", next.Agent)
-		}
-		return next, nil
-	})
-	next.Retry = next.Retry && len(w.tries) < orchestrator.MaxTries
-	return next, err
 }
 
 // tried is an attempt as a Retrier sees it.
@@ -226,14 +212,14 @@ func best(attempts []Attempt) Attempt {
 func warnAbout(r *team.Run, c *orchestrator.Context, who string, attempts []Attempt) {
 	for _, a := range attempts {
 		if a.Ungraded != "" {
-			warn(r, c, WarnUngraded, who, a.Ungraded)
+			r.Warn(c, WarnUngraded, who, "%s", a.Ungraded)
 		}
 		if a.Assumed != "" {
-			warn(r, c, warnAssumedScore, who, fmt.Sprintf("score %s in place of a grade: %s", number(a.Score), a.Assumed))
+			r.Warn(c, warnAssumedScore, who, "score %s in place of a grade: %s", number(a.Score), a.Assumed)
 		}
 	}
 	if n := len(attempts); n > 0 && best(attempts).Output == nil {
-		warn(r, c, WarnAgentFailed, who, failure(attempts))
+		r.Warn(c, WarnAgentFailed, who, "%s", failure(attempts))
 	}
 }
 

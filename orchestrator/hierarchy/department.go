@@ -27,8 +27,8 @@ type department struct {
 	unverified bool      // its output was to be graded and did not pass
 }
 
-func (d *department) warn(c *orchestrator.Context, code agent.Code, message string) {
-	warn(d.desk, c, code, d.ID, message)
+func (d *department) warn(c *orchestrator.Context, code agent.Code, format string, args ...any) {
+	d.desk.Warn(c, code, d.ID, format, args...)
 }
 
 // work takes a department from its brief to its report. needs are the reports of its
@@ -59,7 +59,7 @@ func (d *department) fail(c *orchestrator.Context, err error) {
 	if d.failure = err; codeOf(err) == "" {
 		d.failure = errors.New(message)
 	}
-	d.warn(c, warnDepartmentFailed, message)
+	d.warn(c, warnDepartmentFailed, "%s", message)
 	d.finish(c, moveFail, EventDepartmentFailed, message)
 }
 
@@ -100,7 +100,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 		return d.synthesize(c, brief, passing)
 	}
 	results := d.report.Specialists
-	d.warn(c, warnSpecialistsRejected, fmt.Sprintf("none of %d specialists passed", len(results)))
+	d.warn(c, warnSpecialistsRejected, "none of %d specialists passed", len(results))
 	quality, err := d.quality(c)
 	if err != nil {
 		return err
@@ -179,33 +179,18 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 	return request, nil
 }
 
-// choose returns the specialists that the Selector selects: active ones of the department,
-// each once.
-func (d *department) choose(c *orchestrator.Context, brief string, a routing.Analysis) ([]Agent, error) {
+// choose returns the specialists that the Selector selects.
+func (d *department) choose(c *orchestrator.Context, brief string, a routing.Analysis) (chosen []Agent, err error) {
 	staff := d.Department.specialists()
 	candidates := make([]routing.Candidate, len(staff))
 	for i, s := range staff {
 		candidates[i] = s.candidate()
 	}
-	return team.Rule(d.desk, c, d.ID, "Rules.Selector", func() (chosen []Agent, _ error) {
-		need := routing.Need{Brief: brief, Skills: a.Skills, Count: a.Estimate}
-		picked := d.run.cfg.Rules.Selector.Select(candidates, need)
-		for _, p := range picked {
-			same := func(s Agent) bool { return s.ID == p.ID }
-			i := slices.IndexFunc(staff, same)
-			if i < 0 || staff[i].Inactive {
-				return nil, fmt.Errorf("%q is no active specialist of the department", p.ID)
-			}
-			if slices.ContainsFunc(chosen, same) {
-				return nil, fmt.Errorf("%q is chosen twice", p.ID)
-			}
-			chosen = append(chosen, staff[i])
-		}
-		if len(chosen) > need.Count {
-			return nil, fmt.Errorf("%d are chosen, want at most %d", len(chosen), need.Count)
-		}
-		return chosen, nil
-	})
+	picked, err := team.Select(d.desk, c, d.ID, d.run.cfg.Rules.Selector, candidates, routing.Need{Brief: brief, Skills: a.Skills, Count: a.Estimate})
+	for _, i := range picked {
+		chosen = append(chosen, staff[i])
+	}
+	return chosen, err
 }
 
 // direct lets the head answer the brief itself, if the move is permitted.

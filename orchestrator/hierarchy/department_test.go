@@ -152,7 +152,7 @@ func TestSelection(t *testing.T) {
 		for _, id := range []string{"head", "stranger", "gone"} {
 			cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate { return []routing.Candidate{{ID: id}} })
 			p := theater{cfg: cfg, in: request()}.play(t)
-			assert.Contains(t, p.err.Error(), "no active specialist of the department")
+			assert.Contains(t, p.err.Error(), "no active candidate")
 			assert.Zero(t, p.calls())
 		}
 		cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate {

@@ -82,7 +82,7 @@ func (r *run) open(c *orchestrator.Context) {
 			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
 			Gate: *configured.Gate, Specialists: []SpecialistResult{},
 		}
-		d := &department{Department: configured, run: r, desk: desk(r.Run), state: state, report: report}
+		d := &department{Department: configured, run: r, desk: r.Part(), state: state, report: report}
 		d.Machine = team.NewMachine(d.desk, path, departmentPhases, &state.Phase)
 		r.departments = append(r.departments, d)
 	}
@@ -102,7 +102,7 @@ func (d *department) skip(c *orchestrator.Context) bool {
 		return false
 	}
 	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
-	d.warn(c, warnDepartmentSkipped, why)
+	d.warn(c, warnDepartmentSkipped, "%s", why)
 	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -62,7 +61,7 @@ func (r *run) do(c *orchestrator.Context, prompts prompt.Set) (Outcome, error) {
 	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
 	r.Run, c = team.Begin(c, team.Start{
 		Team: "hierarchy", Asked: r.in.Prompt, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits), Permit: r.cfg.Rules.Permit,
-		Prompts: prompts, State: func() any { return r.state }, Path: "run",
+		Prompts: prompts, State: func() any { return r.state }, Path: "run", Agents: r.agents,
 	})
 	r.Machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
 	for _, step := range []func(*orchestrator.Context) error{r.accept, r.route, r.dispatch, r.combine, r.check, r.complete} {
@@ -98,18 +97,6 @@ func (r *run) over(c *orchestrator.Context, err error) bool {
 		r.refused = err
 	}
 	return true
-}
-
-// desk returns r for a part of the run, which collects the part's own warnings.
-func desk(r *team.Run) *team.Run {
-	own := *r
-	own.Outcome = &orchestrator.Outcome{}
-	return &own
-}
-
-// warn adds a warning about a part of the run.
-func warn(r *team.Run, c *orchestrator.Context, code agent.Code, who, message string) {
-	r.Warn(c, code, who, "%s", prompt.OneLine(message))
 }
 
 // complete sets what is unverified, and moves to the last phase of a run that has at least
@@ -183,7 +170,7 @@ func (r *run) end(c *orchestrator.Context, err error) Outcome {
 	}
 	isBudget := func(w orchestrator.Warning) bool { return w.Code == WarnBudget }
 	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, isBudget) {
-		warn(r.Run, c, WarnBudget, "", r.refused.Error())
+		r.Warn(c, WarnBudget, "", "%v", r.refused)
 	}
 	var warnings []orchestrator.Warning
 	for _, d := range r.departments {

@@ -30,7 +30,7 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 	d.state.Specialists = make([]SpecialistState, len(chosen))
 	staff := make([]*specialist, len(chosen))
 	for i, a := range chosen {
-		s := &specialist{dept: d, desk: desk(d.desk), agent: a, state: &d.state.Specialists[i]}
+		s := &specialist{dept: d, desk: d.desk.Part(), agent: a, state: &d.state.Specialists[i]}
 		s.state.AgentID = a.ID
 		s.Machine = team.NewMachine(s.desk, "dept/"+d.ID+"/spec/"+a.ID, specialistPhases, &s.state.Phase)
 		staff[i] = s
@@ -75,7 +75,7 @@ func (s *specialist) work(c *orchestrator.Context, brief string) SpecialistResul
 	s.Emit(c, EventSpecialistFinished, &Event{Event: team.Event{Status: orchestrator.Status(s.Phase())}, Result: &withoutAttempts})
 	warnAbout(s.desk, c, a.ID, w.attempts)
 	if len(w.attempts) == 0 && codeOf(s.stopped) == "" && c.Err() == nil {
-		warn(s.desk, c, WarnAgentFailed, a.ID, result.ReviewNotes)
+		s.desk.Warn(c, WarnAgentFailed, a.ID, "%s", result.ReviewNotes)
 	}
 	return result
 }

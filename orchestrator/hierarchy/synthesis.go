@@ -2,7 +2,6 @@ package hierarchy
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -71,7 +70,7 @@ func (d *department) keep(c *orchestrator.Context, b Attempt) {
 	}
 	d.unverified = true
 	if b.Ungraded == "" {
-		d.warn(c, warnBelowGate, fmt.Sprintf("the best synthesis scored %s, below the head's threshold", number(b.Score)))
+		d.warn(c, warnBelowGate, "the best synthesis scored %s, below the head's threshold", number(b.Score))
 	}
 }
 
@@ -86,7 +85,7 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 	}
 	note, err := team.Guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
 	if d.run.over(c, err) || err != nil {
-		d.warn(c, warnConflicts, err.Error())
+		d.warn(c, warnConflicts, "%v", err)
 		return ""
 	}
 	return note
@@ -117,7 +116,7 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 			return draft, err
 		}
 		if err != nil {
-			d.warn(c, warnRefinement, err.Error())
+			d.warn(c, warnRefinement, "%v", err)
 			break
 		}
 		draft = best([]Attempt{draft, next})
@@ -131,7 +130,7 @@ func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResul
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
 	d.Fire(c, moveExhausted)
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
-	d.warn(c, warnFallback, "partial synthesis failure: "+why.Error())
+	d.warn(c, warnFallback, "partial synthesis failure: %v", why)
 	d.Emit(c, EventSynthesisReplaced, &Event{Event: team.Event{Text: prompt.OneLine(why.Error())}, Agents: []string{chosen.AgentID}, Score: &chosen.Score})
 	d.Fire(c, moveTaken)
 }

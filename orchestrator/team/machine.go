@@ -3,6 +3,7 @@ package team
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/orchestrator"
@@ -81,8 +82,8 @@ func (m *Machine[P, M]) Go(c *orchestrator.Context, move M) error {
 }
 
 // Allow asks the Permit of the run about a move, before the work that the move stands for.
-// What it refuses is a warning, too, and its error has the code "<team>/not-permitted"; an
-// error that Ends the run passes unchanged. It is not asked about moves that fail, cancel or
+// What it refuses is a warning, too, whose Who is the last name of the path, and its error has
+// the code "<team>/not-permitted"; an error that Ends the run passes unchanged. It is not asked about moves that fail, cancel or
 // only record.
 func (m *Machine[P, M]) Allow(c *orchestrator.Context, move M) error {
 	path := cmp.Or(m.path, "run")
@@ -100,7 +101,7 @@ func (m *Machine[P, M]) Allow(c *orchestrator.Context, move M) error {
 	if wasPanic(err) {
 		code = m.run.Code("rule")
 	}
-	m.run.Warn(c, code, path, "%s of %s: %s", move, path, err.Error())
+	m.run.Warn(c, code, path[strings.LastIndex(path, "/")+1:], "%s of %s: %s", move, path, err.Error())
 	return Fail(code, "%s of %s is not permitted: %w", move, path, err)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
+	"github.com/convene-go/convene/routing"
 )
 
 // Start says how a run of a team begins.
@@ -20,6 +21,7 @@ type Start struct {
 	Prompts prompt.Set            // templates for the prompts of seats
 	State   func() any            // state for Run.State; nil: none is exposed
 	Path    string                // path of the run's own records; "": none
+	Agents  []string              // agents that the flow declares, which a Retrier may name; nil: any
 }
 
 // Run is a run of a team: it emits events, keeps warnings, asks rules and permits, and
@@ -45,10 +47,18 @@ func Begin(c *orchestrator.Context, s Start) (*Run, *orchestrator.Context) {
 // Code returns a code of the team, "<team>/<what>".
 func (r *Run) Code(what string) agent.Code { return agent.Code(r.Team + "/" + what) }
 
+// Part returns r for a part of the run: the warnings that it raises are in an Outcome of its
+// own, from which the caller takes them.
+func (r *Run) Part() *Run {
+	own := *r
+	own.Outcome = &orchestrator.Outcome{}
+	return &own
+}
+
 // Warn records something that went wrong without ending the run, in the Outcome and as
-// warning.raised. who is the member or part that it is about; "" is the run.
+// warning.raised, in one line. who is the member or part that it is about; "" is the run.
 func (r *Run) Warn(c *orchestrator.Context, code agent.Code, who, format string, args ...any) {
-	w := orchestrator.Warning{Code: string(code), Who: who, Message: fmt.Sprintf(format, args...)}
+	w := orchestrator.Warning{Code: string(code), Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
 	r.Outcome.Warnings = append(r.Outcome.Warnings, w)
 	r.Emit(c, r.own("warning", "raised"), &Event{Warning: &w})
 }
@@ -139,11 +149,39 @@ func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask
 	return grading.Round6(x), nil
 }
 
+// Select asks a Selector, as [Rule] does, and returns the indexes of the candidates that it
+// selects. To select one that is unknown, inactive or selected before is an error, and so is
+// to select more than need.Count.
+func Select(r *Run, c *orchestrator.Context, who string, selector routing.Selector, candidates []routing.Candidate, need routing.Need) ([]int, error) {
+	return Rule(r, c, who, "Rules.Selector", func() (chosen []int, _ error) {
+		for _, p := range selector.Select(candidates, need) {
+			i := slices.IndexFunc(candidates, func(known routing.Candidate) bool { return known.ID == p.ID })
+			switch {
+			case i < 0 || candidates[i].Inactive:
+				return nil, fmt.Errorf("%q is no active candidate", p.ID)
+			case slices.Contains(chosen, i):
+				return nil, fmt.Errorf("%q is chosen twice", p.ID)
+			}
+			chosen = append(chosen, i)
+		}
+		if len(chosen) > need.Count {
+			return nil, fmt.Errorf("%d are chosen, want at most %d", len(chosen), need.Count)
+		}
+		return chosen, nil
+	})
+}
+
 // Again asks a Retrier whether work is tried again, after tries that were not good enough. It
 // says no after orchestrator.MaxTries. The caller waits Again.After.
 func Again(r *Run, c *orchestrator.Context, retrier orchestrator.Retrier, of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
 	if retrier == nil || len(tries) >= orchestrator.MaxTries {
 		return orchestrator.Again{}, nil
 	}
-	return Rule(r, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) { return retrier.Next(of, tries), nil })
+	return Rule(r, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
+		next := retrier.Next(of, slices.Clone(tries))
+		if next.Retry && next.Agent != "" && r.Agents != nil && !slices.Contains(r.Agents, next.Agent) {
+			return next, fmt.Errorf("Agent is %q, which is no agent of the flow: the rule's method Agents() []string must name it", next.Agent)
+		}
+		return next, nil
+	})
 }

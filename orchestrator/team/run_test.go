@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
+	"github.com/convene-go/convene/routing"
 )
 
 // written runs the team of poets, and returns its outcome and its own records, as text.
@@ -241,6 +243,51 @@ func TestPermit(t *testing.T) {
 	require.ErrorIs(t, err, orchestrator.ErrBudget)
 	require.NotErrorIs(t, err, agent.Code("poetry/not-permitted"), "the time of the run is up")
 	assert.Equal(t, orchestrator.OutOfBudget, poem.Status)
+}
+
+// What a Selector and a Retrier may answer is checked for all teams; warnings of a part are
+// kept apart.
+func TestSelectAgainAndPart(t *testing.T) {
+	staff := []routing.Candidate{{ID: "ann"}, {ID: "bob", Inactive: true}, {ID: "cid"}}
+	selects := func(ids ...string) routing.Selector {
+		return routing.SelectorFunc(func([]routing.Candidate, routing.Need) (picked []routing.Candidate) {
+			for _, id := range ids {
+				picked = append(picked, routing.Candidate{ID: id})
+			}
+			return picked
+		})
+	}
+	retries := orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+		tries[0].Agent = "changed"
+		return orchestrator.Again{Retry: true, Agent: of.Group}
+	})
+	out := &orchestrator.Outcome{}
+	flow := orchestrator.Flow[int, []string]{Name: "rule", Do: func(c *orchestrator.Context, _ int) (texts []string, _ error) {
+		whole, c := team.Begin(c, team.Start{Team: "poetry", Outcome: out, Agents: []string{"ann"}})
+		r := whole.Part()
+		for _, ids := range [][]string{{"cid", "ann"}, {"bob"}, {"dan"}, {"ann", "ann"}, {"ann", "cid"}} {
+			chosen, err := team.Select(r, c, "poet", selects(ids...), staff, routing.Need{Count: 3 - len(texts)/2})
+			texts = append(texts, fmt.Sprint(chosen, " ", err))
+		}
+		for _, agent := range []string{"", "ann", "dan"} {
+			tries := []orchestrator.Try{{Agent: "ann"}}
+			again, err := team.Again(r, c, retries, orchestrator.Working{ID: "poet", Group: agent}, tries)
+			texts = append(texts, fmt.Sprint(again.Agent, " ", err))
+			assert.Equal(t, "ann", tries[0].Agent, "a Retrier gets a copy")
+		}
+		assert.Empty(t, whole.Outcome.Warnings)
+		assert.Len(t, r.Outcome.Warnings, 5)
+		whole.Warn(c, "poetry/long", "", "two\nlines")
+		assert.Equal(t, "two lines", out.Warnings[0].Message)
+		return texts, nil
+	}}
+	texts, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"[2 0] <nil>", `[] Rules.Selector: "bob" is no active candidate`, `[] Rules.Selector: "dan" is no active candidate`,
+		`[] Rules.Selector: "ann" is chosen twice`, "[] Rules.Selector: 2 are chosen, want at most 1", " <nil>", "ann <nil>",
+		`dan Rules.Retrier: Agent is "dan", which is no agent of the flow: the rule's method Agents() []string must name it`,
+	}, texts)
 }
 
 func TestMachine(t *testing.T) {
