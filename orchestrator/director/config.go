@@ -2,8 +2,6 @@ package director
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 	"time"
@@ -99,34 +97,17 @@ type Watch struct {
 	Async      bool          `json:"async,omitzero"`                       // a check is made during the next slice; false: before it
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (r *Retry) UnmarshalJSON(data []byte) error {
 	type fields Retry
-	var read struct {
+	read := struct {
 		fields
-		Further *int `json:"maxRetries"`
-	}
-	read.fields = fields(*r)
-	if err := team.Decode(data, &read); err != nil {
-		return err
-	}
+		Further team.MaxRetries `json:"maxRetries"`
+	}{fields: fields(*r)}
+	read.Further.Attempts = &read.Attempts
+	err := team.Decode(data, &read)
 	*r = Retry(read.fields)
-	switch {
-	case read.Further == nil:
-		return nil
-	case r.Attempts != 0:
-		return errors.New("maxRetries is set beside attempts, want one of them")
-	case *read.Further < 0:
-		return fmt.Errorf("maxRetries is %d, want 0 or more", *read.Further)
-	}
-	r.Attempts = max(*read.Further+1, *read.Further) // the largest number has no next one
-	return nil
+	return err
 }
 
 // The values of Policy.OnAbandoned and Policy.OnSilence that the flow looks for.

@@ -156,10 +156,13 @@ func TestConfigJSON(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":`+text+`}}`), &c), text)
 			assert.Equal(t, want, c.Policy.Retry.Attempts, text)
 		}
+		var c director.Config
+		require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":{"maxRetries":-1}}}`), &c))
+		_, err := director.New(c)
+		require.ErrorContains(t, err, "Policy.Retry.Attempts is -1, want 1 or more")
 	})
 	for text, fault := range map[string]string{
 		`{"policy":{"retry":{"maxRetries":1,"attempts":2}}}`: "maxRetries is set beside attempts, want one of them",
-		`{"policy":{"retry":{"maxRetries":-1}}}`:             "maxRetries is -1, want 0 or more",
 		`{"limits":{"cost":"much"}}`:                         "limits.cost",
 		`{"limits":{"budget":1}}`:                            "limits.budget is unknown",
 		`{"bounds":{"watch":{"every":"x"}}}`:                 "bounds.watch.every is",

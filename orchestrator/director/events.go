@@ -57,12 +57,6 @@ type Event struct {
 	Edit       *blackboard.Edit       `json:"edit,omitempty"`       // change of the task
 }
 
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }
-
 // warn notes what went wrong without ending the run. The same one is noted once.
 func (r *run) warn(c *orchestrator.Context, code, who, format string, args ...any) {
 	w := orchestrator.Warning{Code: string(r.Code(code)), Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}

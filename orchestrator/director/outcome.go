@@ -47,12 +47,6 @@ type Input struct {
 	Limits team.Limits `json:"limits,omitzero"` // limits of this run; a zero field is that of the Config
 }
 
-// MarshalJSON implements json.Marshaler.
-func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
-
 // The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
 const (
 	ErrInput         = agent.Code("director/invalid-input")
@@ -109,12 +103,6 @@ type Outcome struct {
 	Branch  string                   `json:"branch,omitempty"`  // branch that merges went to; "": there are no worktrees
 }
 
-// MarshalJSON implements json.Marshaler.
-func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
-
 // State is what a run exposes while it works, and at its end.
 type State struct {
 	Phase    Phase                  `json:"phase"`              // phase of the run
@@ -126,12 +114,6 @@ type State struct {
 	Replans  int                    `json:"replans"`            // number of re-plans so far
 	Warnings []orchestrator.Warning `json:"warnings,omitempty"` // warnings so far
 }
-
-// MarshalJSON implements json.Marshaler.
-func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
 // blockedTask is a task and what it waits for.
 type blockedTask struct {

@@ -94,12 +94,6 @@ var defaultRules = Rules{
 	Gates:     Gates{Review: Strict{}, Guardian: DefaultCourses, Stagnation: Patience{}},
 }
 
-// MarshalJSON implements json.Marshaler. A rule of the host's own is an error.
-func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, defaultRules) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *Rules) UnmarshalJSON(data []byte) error { return team.DecodeRules(data, r, defaultRules) }
-
 // withDefaults returns the rules of a team with these phases.
 func (r Rules) withDefaults(phases []string) Rules {
 	r = team.FillRules(r, defaultRules)

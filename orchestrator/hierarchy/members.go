@@ -3,10 +3,8 @@ package hierarchy
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,9 +88,9 @@ func (a *Agent) UnmarshalJSON(b []byte) error {
 	type fields Agent
 	var read struct {
 		fields
-		Retries retries `json:"maxRetries"`
+		Retries team.MaxRetries `json:"maxRetries"`
 	}
-	read.fields, read.Retries = fields(*a), retries{&read.Attempts}
+	read.fields, read.Retries = fields(*a), team.MaxRetries{Attempts: &read.Attempts}
 	err := team.Decode(flat(b, "executionSettings"), &read)
 	*a = Agent(read.fields)
 	return err
@@ -103,30 +101,13 @@ func (d *Department) UnmarshalJSON(b []byte) error {
 	type fields Department
 	var read struct {
 		fields
-		Retries   retries   `json:"maxRetries"`
-		Threshold **float64 `json:"minQualityThreshold"`
+		Retries   team.MaxRetries `json:"maxRetries"`
+		Threshold **float64       `json:"minQualityThreshold"`
 	}
-	read.fields, read.Retries, read.Threshold = fields(*d), retries{&read.Attempts}, &read.MinQuality
+	read.fields, read.Retries, read.Threshold = fields(*d), team.MaxRetries{Attempts: &read.Attempts}, &read.MinQuality
 	err := team.Decode(flat(b, "coordinationSettings"), &read)
 	*d = Department(read.fields)
 	return err
-}
-
-// retries reads further tries as Attempts, which has been read before.
-type retries struct{ attempts *int }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *retries) UnmarshalJSON(b []byte) error {
-	if *r.attempts != 0 {
-		return errors.New("is set beside attempts, want one of them")
-	}
-	if err := json.Unmarshal(b, r.attempts); err != nil {
-		return err
-	}
-	if n := *r.attempts; n >= 0 {
-		*r.attempts = min(n, math.MaxInt-1) + 1 // a negative number stays a fault
-	}
-	return nil
 }
 
 // flat returns a JSON object with the members of a group of settings as its own, and

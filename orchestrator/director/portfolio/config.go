@@ -49,20 +49,6 @@ func defaultRules[I, O any]() Rules[I, O] {
 	return Rules[I, O]{Brief: func(_ Project, in I, _ *O) I { return in }, Allocator: DefaultShares}
 }
 
-// MarshalJSON implements json.Marshaler.
-func (c Config[I, O]) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Config[I, O]) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (r Rules[I, O]) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, defaultRules[I, O]()) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *Rules[I, O]) UnmarshalJSON(data []byte) error {
-	return team.DecodeRules(data, r, defaultRules[I, O]())
-}
-
 // whole returns a copy of c with its defaults, and all its faults in one error.
 func (c Config[I, O]) whole() (Config[I, O], error) {
 	var f team.Faults

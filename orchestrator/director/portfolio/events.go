@@ -26,9 +26,3 @@ type Event struct {
 	Orders  []Order           `json:"orders,omitempty"`  // orders for all projects
 	Budget  providers.NanoUSD `json:"budget,omitempty"`  // money; 0 of a round: no limit
 }
-
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }

@@ -72,21 +72,3 @@ type ProjectState struct {
 	Budget  providers.NanoUSD `json:"budget,omitempty"`  // budget of the round under way; 0: none
 	Spent   providers.NanoUSD `json:"spent,omitempty"`   // cost of all rounds that have ended
 }
-
-// MarshalJSON implements json.Marshaler.
-func (in Input[I]) MarshalJSON() ([]byte, error) { return team.Encode(in) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (in *Input[I]) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
-
-// MarshalJSON implements json.Marshaler.
-func (o Outcome[O]) MarshalJSON() ([]byte, error) { return team.Encode(o) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *Outcome[O]) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
-
-// MarshalJSON implements json.Marshaler.
-func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
