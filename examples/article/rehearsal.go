@@ -111,7 +111,7 @@ type step struct {
 	ID       research.Category `json:"id"`
 	Category research.Category `json:"category"`
 	Workers  []string          `json:"workers"`
-	Mode     research.Mode     `json:"mode"`
+	Mode     string            `json:"mode"`
 }
 
 // plan is the rule of the planner: the first plan has a single research worker, the
@@ -133,7 +133,7 @@ func plan(o order) (any, error) {
 	}
 	var steps []step
 	for _, category := range []research.Category{research.Researching, research.Analysing, research.Writing, research.Checking} {
-		s := step{ID: category, Category: category, Mode: research.Parallel}
+		s := step{ID: category, Category: category, Mode: "PARALLEL"}
 		for _, w := range o.Workers {
 			if w.Category == category && len(s.Workers) < limit[category] {
 				s.Workers = append(s.Workers, w.ID)

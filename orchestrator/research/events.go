@@ -58,7 +58,7 @@ func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
 
 // changed logs a change of the phase, and the action.
 func (r *run) changed(c *orchestrator.Context, from, to Phase) {
-	r.state.Phases = append(r.state.Phases, PhaseChange{from, to, c.Now()})
+	r.state.Phases = append(r.state.Phases, phaseChange{from, to, c.Now()})
 	r.act(c, "StateManager", "transition_phase", map[string]any{"from": string(from), "to": string(to)})
 	r.Emit(c, EventPhaseChanged, &Event{From: from, Phase: to})
 }

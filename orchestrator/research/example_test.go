@@ -135,10 +135,10 @@ func ExampleRules() {
 // Twelve minutes are too few for the web search and the checks.
 func ExampleBestFit() {
 	plan := research.Plan{Steps: []research.Step{
-		{ID: "search", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search", "academic_search", "news_search"}},
-		{ID: "think", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"content_synthesizer"}},
-		{ID: "write", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}},
-		{ID: "check", Category: research.Checking, Mode: research.Parallel, Workers: []string{"fact_checker", "editor"}},
+		{ID: "search", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"web_search", "academic_search", "news_search"}},
+		{ID: "think", Category: research.Analysing, Mode: "SEQUENTIAL", Workers: []string{"content_synthesizer"}},
+		{ID: "write", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"article_writer"}},
+		{ID: "check", Category: research.Checking, Mode: "PARALLEL", Workers: []string{"fact_checker", "editor"}},
 	}}
 	fit, report, err := research.BestFit{}.Optimise(plan, research.Room{Cost: providers.Dollars(5), Time: 12 * time.Minute}, research.Catalogue())
 	if err != nil {

@@ -20,7 +20,7 @@ func (r *run) execute(c *orchestrator.Context) error {
 		err := r.step(c, i)
 		if err == nil {
 			r.state.StepIndex = i + 1
-			r.act(c, "Orchestrator", "execute_step", map[string]any{"step": s.ID, "mode": string(s.Mode), "workers": s.Workers})
+			r.act(c, "Orchestrator", "execute_step", map[string]any{"step": s.ID, "mode": s.Mode, "workers": s.Workers})
 		}
 		r.Emit(c, EventStepFinished, &Event{Step: s.ID, Percent: r.percent()})
 		if err != nil {
@@ -52,7 +52,7 @@ func (r *run) step(c *orchestrator.Context, at int) error {
 		parts[i] = &part{Worker: w, step: s.ID, task: r.task(w, s.ID, "")}
 	}
 	runParts := r.runParallel
-	if s.Mode == Sequential {
+	if s.Mode == sequential {
 		runParts = r.runSequential
 	}
 	if err := runParts(c, parts); err != nil {

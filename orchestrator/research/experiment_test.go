@@ -18,6 +18,7 @@ import (
 // one that meets the threshold x, which is (1+x)/2 in the mean, or else the best of n below
 // x, which is x·n/(n+1).
 func TestBestOfIsItsClosedForm(t *testing.T) {
+	t.Parallel()
 	const x, n = 0.8, 3
 	runs, near := 500, 0.05
 	if !testing.Short() {

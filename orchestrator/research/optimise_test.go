@@ -21,11 +21,11 @@ import (
 // strategyExample is the plan of e7 and its limits.
 func strategyExample() (research.Plan, research.Room) {
 	return research.Plan{Complexity: 0.6, Steps: []research.Step{
-		{ID: "research", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search", "academic_search", "news_search"}},
-		{ID: "extra", Category: research.Researching, Mode: research.Sequential, Workers: []string{"social_media"}},
-		{ID: "analysis", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"content_synthesizer"}},
-		{ID: "writing", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}},
-		{ID: "quality", Category: research.Checking, Mode: research.Sequential, Workers: []string{"fact_checker", "editor", "citation_formatter"}},
+		{ID: "research", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"web_search", "academic_search", "news_search"}},
+		{ID: "extra", Category: research.Researching, Mode: "SEQUENTIAL", Workers: []string{"social_media"}},
+		{ID: "analysis", Category: research.Analysing, Mode: "SEQUENTIAL", Workers: []string{"content_synthesizer"}},
+		{ID: "writing", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"article_writer"}},
+		{ID: "quality", Category: research.Checking, Mode: "SEQUENTIAL", Workers: []string{"fact_checker", "editor", "citation_formatter"}},
 	}}, research.Room{Cost: cents(250), Time: 20 * time.Minute}
 }
 
@@ -33,7 +33,7 @@ func strategyExample() (research.Plan, research.Room) {
 func documentPlan() research.Plan {
 	p, _ := strategyExample()
 	p.Steps = append(p.Steps[:1], p.Steps[2:]...)
-	p.Steps[3].Mode = research.Parallel
+	p.Steps[3].Mode = "PARALLEL"
 	return p
 }
 
@@ -83,10 +83,10 @@ func TestOptimise(t *testing.T) {
 	})
 	t.Run("R56 a step of one keeps its mode", func(t *testing.T) {
 		got, report := optimise(t, documentPlan(), research.Room{}, reg)
-		assert.Equal(t, research.Sequential, got.Steps[1].Mode)
+		assert.Equal(t, "SEQUENTIAL", got.Steps[1].Mode)
 		assert.Empty(t, report.Parallelised)
 	})
-	writer := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}}}}
+	writer := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"article_writer"}}}}
 	proves(t, []string{"RA77 RA78 RC35 RC36 critical workers stay, and what is unmet is said", "RA78 critical workers stay, and what is unmet is said"}, func(t *testing.T) {
 		got, report := optimise(t, writer, research.Room{Cost: cents(80)}, reg)
 		assert.Equal(t, []string{"article_writer"}, got.Steps[0].Workers)
@@ -109,7 +109,7 @@ func TestOptimise(t *testing.T) {
 		assert.Equal(t, cents(70), report.CostSaved)
 		assert.Empty(t, report.Unmet)
 		both := writer
-		both.Steps = append(slices.Clone(writer.Steps), research.Step{ID: "x", Category: research.Writing, Mode: research.Sequential, Workers: []string{"quick_writer"}})
+		both.Steps = append(slices.Clone(writer.Steps), research.Step{ID: "x", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"quick_writer"}})
 		_, report = optimise(t, both, research.Room{Cost: cents(80)}, cheap)
 		assert.NotEmpty(t, report.Unmet, "a worker that is in the plan replaces no other")
 		cheap[11].EstCost = cents(90)
@@ -124,31 +124,31 @@ func TestOptimise(t *testing.T) {
 			{ID: "w", Category: research.Writing, Critical: true},
 		}
 		p := research.Plan{Steps: []research.Step{
-			{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}},
-			{ID: "q", Category: research.Checking, Mode: research.Parallel, Workers: []string{"a", "b"}},
-			{ID: "r", Category: research.Checking, Mode: research.Parallel, Workers: []string{"a"}, DependsOn: []string{"q"}},
+			{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"w"}},
+			{ID: "q", Category: research.Checking, Mode: "PARALLEL", Workers: []string{"a", "b"}},
+			{ID: "r", Category: research.Checking, Mode: "PARALLEL", Workers: []string{"a"}, DependsOn: []string{"q"}},
 		}}
 		_, report := optimise(t, p, research.Room{Cost: 2}, pair)
 		assert.Equal(t, []string{"a -> c", "a -> c"}, report.Swapped, "in each of its places")
 		assert.Equal(t, []string{"b"}, report.Removed)
 	})
 	t.Run("R38 R46 workers that need each other stay in turn", func(t *testing.T) {
-		p := research.Plan{Steps: []research.Step{{ID: "all", Category: research.Researching, Mode: research.Sequential, Workers: []string{"web_search", "content_synthesizer"}}, writer.Steps[0]}}
+		p := research.Plan{Steps: []research.Step{{ID: "all", Category: research.Researching, Mode: "SEQUENTIAL", Workers: []string{"web_search", "content_synthesizer"}}, writer.Steps[0]}}
 		got, _ := optimise(t, p, research.Room{}, reg)
-		assert.Equal(t, research.Sequential, got.Steps[0].Mode)
+		assert.Equal(t, "SEQUENTIAL", got.Steps[0].Mode)
 		assert.Equal(t, 13*time.Minute, got.EstTime)
 		assert.Equal(t, cents(140), got.EstCost)
-		p.Steps[0].Mode = research.Parallel
+		p.Steps[0].Mode = "PARALLEL"
 		got, report := optimise(t, p, research.Room{}, reg)
-		assert.Equal(t, research.Sequential, got.Steps[0].Mode, "whatever the planner says")
+		assert.Equal(t, "SEQUENTIAL", got.Steps[0].Mode, "whatever the planner says")
 		assert.Zero(t, report.TimeSaved)
 	})
 	t.Run("R57 RC44 what depends on a joined or an empty step depends on what is in its place", func(t *testing.T) {
 		p := research.Plan{Steps: []research.Step{
-			{ID: "a", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search"}},
-			{ID: "b", Category: research.Researching, Mode: research.Parallel, Workers: []string{"news_search"}},
-			{ID: "c", Category: research.Researching, Mode: research.Parallel, Workers: []string{"social_media"}, DependsOn: []string{"b"}},
-			{ID: "d", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}, DependsOn: []string{"c"}},
+			{ID: "a", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"web_search"}},
+			{ID: "b", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"news_search"}},
+			{ID: "c", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"social_media"}, DependsOn: []string{"b"}},
+			{ID: "d", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"article_writer"}, DependsOn: []string{"c"}},
 		}}
 		got, report := optimise(t, p, research.Room{Cost: cents(130)}, reg)
 		assert.Equal(t, []string{"b"}, report.Merged, "c wants to wait for b")
@@ -157,8 +157,8 @@ func TestOptimise(t *testing.T) {
 	})
 	t.Run("R57 a worker is not joined to itself", func(t *testing.T) {
 		p := research.Plan{Steps: []research.Step{
-			{ID: "a", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search"}},
-			{ID: "b", Category: research.Researching, Mode: research.Parallel, Workers: []string{"web_search"}},
+			{ID: "a", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"web_search"}},
+			{ID: "b", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"web_search"}},
 			writer.Steps[0],
 		}}
 		got, _ := optimise(t, p, research.Room{}, reg)
@@ -188,7 +188,7 @@ func TestOptimise(t *testing.T) {
 			t.Skip("long: it makes all the checks that are allowed")
 		}
 		all := []research.Worker{{ID: "w", Category: research.Writing, Critical: true, Needs: []string{"p"}}}
-		p := research.Plan{Steps: []research.Step{{ID: "s", Category: research.Researching, Mode: research.Parallel}}}
+		p := research.Plan{Steps: []research.Step{{ID: "s", Category: research.Researching, Mode: "PARALLEL"}}}
 		for i := range 200 { // each of 20 needs can be met by ten, at a cost that never fits
 			all = append(all, research.Worker{ID: "r" + strconv.Itoa(i), Category: research.Analysing, EstCost: 10, EstTime: time.Minute, Produces: []string{"p" + strconv.Itoa(i/10)}})
 			p.Steps[0].Workers = append(p.Steps[0].Workers, all[i+1].ID)
@@ -197,7 +197,7 @@ func TestOptimise(t *testing.T) {
 			all[0].Needs = append(all[0].Needs, "p"+strconv.Itoa(i))
 		}
 		all = append(all, research.Worker{ID: "x", Category: research.Checking, Needs: all[0].Needs})
-		p.Steps = append(p.Steps, research.Step{ID: "w", Mode: research.Sequential, Workers: []string{"w"}}, research.Step{ID: "x", Mode: research.Sequential, Workers: []string{"x"}})
+		p.Steps = append(p.Steps, research.Step{ID: "w", Mode: "SEQUENTIAL", Workers: []string{"w"}}, research.Step{ID: "x", Mode: "SEQUENTIAL", Workers: []string{"x"}})
 		_, _, err := research.BestFit{}.Optimise(p, research.Room{Cost: 195}, all)
 		require.ErrorIs(t, err, research.ErrInvalidPlan)
 		require.ErrorContains(t, err, "more than 100000 combinations")
@@ -284,7 +284,7 @@ func TestDocumentPlan(t *testing.T) {
 // anyPlan draws a plan of the catalogue's workers, with the writer among them.
 func anyPlan(t *rapid.T, reg []research.Worker) research.Plan {
 	p := research.Plan{Complexity: 0.5}
-	modes := rapid.SampledFrom([]research.Mode{research.Parallel, research.Sequential})
+	modes := rapid.SampledFrom([]string{"PARALLEL", "SEQUENTIAL"})
 	for i := range rapid.IntRange(1, 6).Draw(t, "steps") {
 		s := research.Step{ID: string(rune('a' + i)), Mode: modes.Draw(t, "mode")}
 		for range rapid.IntRange(1, 4).Draw(t, "workers") {
@@ -294,7 +294,7 @@ func anyPlan(t *rapid.T, reg []research.Worker) research.Plan {
 		}
 		p.Steps = append(p.Steps, s)
 	}
-	p.Steps = append(p.Steps, research.Step{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"article_writer"}})
+	p.Steps = append(p.Steps, research.Step{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"article_writer"}})
 	return p
 }
 
@@ -385,7 +385,7 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 	for i := range 6 {
 		w := research.Worker{
 			ID: string(rune('a' + i)), Category: kinds[d.IntN(4)], Critical: d.IntN(6) == 0, Needs: d.names(3), Produces: d.names(3),
-			Priority: []research.Priority{"", research.Priority("HIGH"), research.Priority("MEDIUM"), research.Priority("LOW")}[d.IntN(4)],
+			Priority: []string{"", "HIGH", "MEDIUM", "LOW"}[d.IntN(4)],
 		}
 		workers = append(workers, w)
 	}
@@ -402,7 +402,7 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 	}
 	var p research.Plan
 	for i := range 1 + d.IntN(4) {
-		s := research.Step{ID: strconv.Itoa(i), Category: kinds[d.IntN(4)], Mode: []research.Mode{research.Parallel, research.Sequential}[d.IntN(2)]}
+		s := research.Step{ID: strconv.Itoa(i), Category: kinds[d.IntN(4)], Mode: []string{"PARALLEL", "SEQUENTIAL"}[d.IntN(2)]}
 		for range 1 + d.IntN(2) {
 			if w := workers[d.IntN(len(workers))]; !slices.Contains(s.Workers, w.ID) {
 				s.Workers = append(s.Workers, w.ID)
@@ -411,7 +411,7 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 		p.Steps = append(p.Steps, s)
 	}
 	if !slices.Contains(members(p), "w") {
-		p.Steps = append(p.Steps, research.Step{ID: "z", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}})
+		p.Steps = append(p.Steps, research.Step{ID: "z", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"w"}})
 	}
 	return p, research.Room{Cost: providers.NanoUSD(d.IntN(20)), Time: time.Duration(d.IntN(20)), StepLimit: d.IntN(3)}, workers
 }
@@ -546,9 +546,9 @@ func (r oracle) objective(pick []research.Worker) []int {
 		w := r.options[i][0]
 		priority := w.Priority
 		if priority == "" {
-			priority = research.Priority("MEDIUM")
+			priority = "MEDIUM"
 			if w.Critical {
-				priority = research.Priority("HIGH")
+				priority = "HIGH"
 			}
 		}
 		critical := 1
@@ -664,7 +664,7 @@ func largePlan() (research.Plan, []research.Worker) {
 		cheap.ID, cheap.Cheaper, cheap.EstCost = "c"+strconv.Itoa(i), "", w.EstCost/2
 		all = append(all, w, cheap)
 		if i%4 == 0 {
-			p.Steps = append(p.Steps, research.Step{ID: strconv.Itoa(i), Category: w.Category, Mode: research.Sequential})
+			p.Steps = append(p.Steps, research.Step{ID: strconv.Itoa(i), Category: w.Category, Mode: "SEQUENTIAL"})
 		}
 		last := &p.Steps[len(p.Steps)-1]
 		last.Workers = append(last.Workers, w.ID)

@@ -131,7 +131,7 @@ type State struct {
 	ShouldContinue bool                   `json:"shouldContinue"` // another iteration follows
 	Feedback       *string                `json:"feedback"`       // shortfalls of the last iteration; nil: none
 	Usage          providers.Usage        `json:"usage"`          // usage of all calls so far
-	Phases         []PhaseChange          `json:"phases"`         // all transitions, oldest first
+	Phases         []phaseChange          `json:"phases"`         // all transitions, oldest first
 	Actions        []Action               `json:"actions"`        // every decision
 	Warnings       []orchestrator.Warning `json:"warnings"`       // those of the Outcome so far
 	StartedAt      time.Time              `json:"startedAt"`      // beginning of the run
@@ -186,8 +186,8 @@ type Iteration struct {
 	Ungraded bool    `json:"ungraded,omitempty"` // no grade came: Quality is 0, or Policy.AssumeScore
 }
 
-// PhaseChange is one transition of the phase machine.
-type PhaseChange struct {
+// phaseChange is one transition of the phase machine.
+type phaseChange struct {
 	From Phase     `json:"from"` // phase before
 	To   Phase     `json:"to"`   // phase after
 	At   time.Time `json:"at"`   // time of the change
@@ -201,17 +201,14 @@ type Action struct {
 	At      time.Time      `json:"at"`                // time of the action
 }
 
-// TaskStatus is the state of a task: PENDING, RUNNING, COMPLETED, FAILED, SKIPPED or
-// CANCELED.
-type TaskStatus string
-
+// What a task is.
 const (
-	taskPending   TaskStatus = "PENDING"
-	taskRunning   TaskStatus = "RUNNING"
-	taskCompleted TaskStatus = "COMPLETED"
-	taskFailed    TaskStatus = "FAILED"
-	taskSkipped   TaskStatus = "SKIPPED"
-	taskCanceled  TaskStatus = "CANCELED"
+	taskPending   = "PENDING"
+	taskRunning   = "RUNNING"
+	taskCompleted = "COMPLETED"
+	taskFailed    = "FAILED"
+	taskSkipped   = "SKIPPED"
+	taskCanceled  = "CANCELED"
 )
 
 // Task is a worker's part in a step.
@@ -222,8 +219,8 @@ type Task struct {
 	Plan       string          `json:"plan"`                 // ID of the plan
 	Iteration  int             `json:"iteration"`            // number of the iteration, from 1
 	Attempts   int             `json:"attempts"`             // tries that were started
-	Priority   Priority        `json:"priority"`             // the worker's priority
-	Status     TaskStatus      `json:"status"`               // where the task is
+	Priority   string          `json:"priority"`             // the worker's priority
+	Status     string          `json:"status"`               // PENDING, RUNNING, COMPLETED, FAILED, SKIPPED or CANCELED
 	Usage      providers.Usage `json:"usage"`                // usage of all attempts
 	Error      string          `json:"error,omitempty"`      // failure of the last attempt that failed; "": none did
 	FallbackOf string          `json:"fallbackOf,omitempty"` // the worker that failed; "": the plan names this one

@@ -72,7 +72,7 @@ func (o Outcome) step(n int) page.Step {
 		if t.Iteration != n {
 			continue
 		}
-		turn := page.Turn{Who: page.Words(t.Worker), What: strings.ToLower(string(t.Status)), Text: cmp.Or(t.Error, o.Course.made(t))}
+		turn := page.Turn{Who: page.Words(t.Worker), What: strings.ToLower(t.Status), Text: cmp.Or(t.Error, o.Course.made(t))}
 		if t.Attempts > 1 {
 			turn.What += fmt.Sprintf(", attempt %d", t.Attempts)
 		}

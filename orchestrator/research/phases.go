@@ -1,12 +1,11 @@
 package research
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/fsm"
-	"github.com/convene-go/convene/orchestrator/agent"
 )
 
 // Phase is where a run is: a state of its machine. A run ends in completed or failed.
@@ -43,7 +42,7 @@ const (
 )
 
 // phases is the state machine of a run.
-var phases = fsm.MustNew(fsm.Definition[Phase, move, string]{
+var phases = explained{fsm.MustNew(fsm.Definition[Phase, move, string]{
 	Initial:  initialized,
 	States:   []Phase{initialized, planning, strategy, executing, evaluating, rePlanning, merging, completed, failed},
 	Terminal: []Phase{completed, failed},
@@ -61,38 +60,35 @@ var phases = fsm.MustNew(fsm.Definition[Phase, move, string]{
 		{On: moveMerged, From: []Phase{merging}, To: completed},
 		{On: moveFail, To: failed},
 	},
-})
+})}
 
-// ErrTransition says that the transition between two phases is not allowed.
-const ErrTransition = agent.Code("research/invalid-transition")
+// explained is a table that says why it refuses a move.
+type explained struct {
+	*fsm.Table[Phase, move, string]
+}
 
-// why has reasons for common wrong transitions.
+// why has reasons for common wrong moves.
 var why = map[[2]Phase]string{
 	{initialized, executing}: "PLANNING and STRATEGY come first",
 	{executing, planning}:    "the only way back leads through EVALUATING and RE_PLANNING",
 	{executing, completed}:   "evaluate the quality first",
 }
 
-// CheckMove returns nil if a move leads from one phase to the other. Else it returns an
-// ErrTransition that names both phases and the reason.
-func CheckMove(from, to Phase) error {
-	var next []string
-	for _, rule := range phases.Allowed(from) {
-		if rule.To == to {
-			return nil
+// Check returns the phase to which a move leads. The error of a refused one names both
+// phases and the reason.
+func (e explained) Check(from Phase, on move, by string) (Phase, error) {
+	to, err := e.Table.Check(from, on, by)
+	if err == nil {
+		return to, nil
+	}
+	for _, phase := range e.States() {
+		for _, option := range e.Allowed(phase) {
+			if option.Event == on {
+				to = option.To
+			}
 		}
-		next = append(next, upper(rule.To))
 	}
-	reason := why[[2]Phase{from, to}]
-	switch {
-	case phases.Terminal(from):
-		reason = "the run has ended"
-	case from == to:
-		reason = "the run is in that phase already"
-	case reason == "":
-		reason = "it leads to " + strings.Join(slices.Compact(next), ", ")
-	}
-	return fmt.Errorf("%w: from %s to %s: %s", ErrTransition, upper(from), upper(to), reason)
+	return from, fmt.Errorf("from %s to %s: %s: %w", upper(from), upper(to), cmp.Or(why[[2]Phase{from, to}], "there is no way"), err)
 }
 
 // upper returns the name of a phase in texts for people.

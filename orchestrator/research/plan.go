@@ -12,14 +12,8 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Mode is how the workers of a step work.
-type Mode string
-
-// The modes.
-const (
-	Parallel   Mode = "PARALLEL"   // at once
-	Sequential Mode = "SEQUENTIAL" // one after another; each gets the results of those before it
-)
+// The modes of steps.
+const parallel, sequential = "PARALLEL", "SEQUENTIAL"
 
 // Plan says which workers do what, in which order.
 type Plan struct {
@@ -38,7 +32,7 @@ type Step struct {
 	Name      string            `json:"name,omitempty"`      // title for people; "": none
 	Category  Category          `json:"category"`            // kind of work
 	Workers   []string          `json:"workers"`             // IDs
-	Mode      Mode              `json:"mode"`                // how its workers work
+	Mode      string            `json:"mode"`                // PARALLEL: workers at once; SEQUENTIAL: one after another, each with the results of those before it
 	DependsOn []string          `json:"dependsOn,omitempty"` // IDs of earlier steps
 	EstTime   time.Duration     `json:"estTime,omitzero"`    // 0: not known
 	EstCost   providers.NanoUSD `json:"estCost,omitzero"`    // 0: not known
@@ -55,7 +49,7 @@ func (p Plan) complete(workers []Worker) Plan {
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		s.ID, s.Mode, s.Workers = cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), Mode(strings.ToUpper(string(s.Mode))), replaced(s.Workers, nil)
+		s.ID, s.Mode, s.Workers = cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), strings.ToUpper(s.Mode), replaced(s.Workers, nil)
 		for _, w := range s.members(workers) {
 			s.Category = cmp.Or(s.Category, w.Category)
 		}
@@ -143,7 +137,7 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 			known++
 			writer = writer || w.writes()
 		}
-		f.If(known > 0 && s.Mode != Parallel && s.Mode != Sequential, "steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
+		f.If(known > 0 && s.Mode != parallel && s.Mode != sequential, "steps[%d].mode is %q, want PARALLEL or SEQUENTIAL", i, s.Mode)
 		f.If(known > 0 && !slices.Contains(categories, s.Category), "steps[%d].category is %q, want one of %q", i, s.Category, categories)
 		for _, on := range s.DependsOn {
 			f.If(!earlier[on], "steps[%d].depends_on names %q, which is no earlier step", i, on)
@@ -184,7 +178,7 @@ func (p Plan) with(w Worker) Plan {
 		if at = len(p.Steps); w.Category == Researching {
 			at = 0
 		}
-		p.Steps = slices.Insert(p.Steps, at, Step{ID: "added-" + w.ID, Category: w.Category, Mode: Sequential})
+		p.Steps = slices.Insert(p.Steps, at, Step{ID: "added-" + w.ID, Category: w.Category, Mode: sequential})
 	}
 	p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, []string{w.ID})
 	return p
@@ -228,7 +222,7 @@ func (p Plan) estimated(workers []Worker, limit int) Plan {
 	p.Steps, p.EstTime, p.EstCost = slices.Clone(p.Steps), 0, 0
 	for i := range p.Steps {
 		s, atOnce := &p.Steps[i], limit
-		if s.Mode == Sequential {
+		if s.Mode == sequential {
 			atOnce = 1
 		}
 		s.EstCost, s.EstTime = effort(s.members(workers), atOnce)
@@ -247,15 +241,15 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 		switch {
 		case len(all) == 1:
 		case dependent(all):
-			s.Mode = Sequential
-		case s.Mode != Parallel:
-			s.Mode = Parallel
+			s.Mode = sequential
+		case s.Mode != parallel:
+			s.Mode = parallel
 			report.Parallelised = append(report.Parallelised, s.ID)
 		}
 		s.DependsOn = replaced(s.DependsOn, joined)
 		if n := len(steps); n > 0 && steps[n-1].takes(s, workers) {
 			last := &steps[n-1]
-			last.Workers, last.Mode = slices.Concat(last.Workers, s.Workers), Parallel
+			last.Workers, last.Mode = slices.Concat(last.Workers, s.Workers), parallel
 			last.DependsOn = replaced(slices.Concat(last.DependsOn, s.DependsOn), nil)
 			joined[s.ID] = []string{last.ID}
 			report.Merged = append(report.Merged, s.ID)
@@ -269,7 +263,7 @@ func (p Plan) arranged(workers []Worker, report *Report) Plan {
 
 // takes tells whether the step after s can be joined to it.
 func (s Step) takes(next Step, workers []Worker) bool {
-	side := func(s Step) bool { return s.Mode == Parallel || len(s.Workers) == 1 }
+	side := func(s Step) bool { return s.Mode == parallel || len(s.Workers) == 1 }
 	again := func(id string) bool { return slices.Contains(s.Workers, id) }
 	return s.Category == next.Category && side(s) && side(next) && !slices.Contains(next.DependsOn, s.ID) &&
 		!slices.ContainsFunc(next.Workers, again) && !dependent(slices.Concat(s.members(workers), next.members(workers)))

@@ -195,8 +195,10 @@ func ends() map[string]end {
 // TestEnds has every end come out the same, wherever the run was killed and in whatever
 // order its calls came back.
 func TestEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range ends() {
 		t.Run("RX2 N4 "+name, func(t *testing.T) {
+			t.Parallel()
 			c, _ := end.open(t)
 			c.Options.Budget.Calls = end.calls
 			out, _, _ := c.Run(t)
@@ -212,6 +214,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	t.Run("R91 the output goes through JSON", func(t *testing.T) {
 		o := scored(0.65, 0.88).play(t).out
 		var again research.Outcome

@@ -101,7 +101,7 @@ func (r *run) begin(c *orchestrator.Context, start team.Start) *orchestrator.Con
 		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),
 		Course: Course{[]Iteration{}, []Task{}, Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}}},
-		Phases: []PhaseChange{}, Actions: []Action{},
+		Phases: []phaseChange{}, Actions: []Action{},
 	}
 	start.State = func() any {
 		r.state.Warnings = append([]orchestrator.Warning{}, r.out.Warnings...)
@@ -157,7 +157,7 @@ func (r *run) finish(c *orchestrator.Context, err error) Outcome {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID, r.out.Course = r.state.Input.RequestID, r.state.ExecutionID, r.state.Course
 	r.out.Threshold = *cmp.Or(r.state.Input.MinQuality, new(0.0))
-	m, count := &r.out.Metrics, map[TaskStatus]int{}
+	m, count := &r.out.Metrics, map[string]int{}
 	for _, t := range r.state.Tasks {
 		count[t.Status]++
 		m.Retries += max(t.Attempts-1, 0)

@@ -151,8 +151,10 @@ var seams = []struct {
 
 // A host replaces each rule, and its run ends the same wherever it is killed.
 func TestSeams(t *testing.T) {
+	t.Parallel()
 	for _, tt := range seams {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			usual := tt.project().play(t).out
 			assert.Equal(t, tt.usual, usual.Result())
 			p := tt.project()
@@ -179,6 +181,7 @@ func TestSeams(t *testing.T) {
 
 // A rule that fails, panics or answers out of its range fails the run, and is a warning.
 func TestRulesThatFail(t *testing.T) {
+	t.Parallel()
 	optimiser := func(change func(p *research.Plan) error) research.Rules {
 		return research.Rules{Optimiser: research.OptimiserFunc(func(p research.Plan, _ research.Room, _ []research.Worker) (research.Plan, research.Report, error) {
 			p.Steps = slices.Clone(p.Steps)
@@ -326,6 +329,7 @@ func TestRulesThatFail(t *testing.T) {
 
 // Each move that a Permit is asked about, allowed and refused.
 func TestPermits(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		event, from, to string
 		nth             int
@@ -382,6 +386,7 @@ func TestPermits(t *testing.T) {
 
 // The rules that a team has without a host's hold what is wanted of rules.
 func TestDefaultRules(t *testing.T) {
+	t.Parallel()
 	p := three(0.6, 0.9)
 	c, _ := p.open(t)
 	c.Quick = testing.Short()

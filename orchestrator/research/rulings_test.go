@@ -236,7 +236,7 @@ func TestStops(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Equal(t, "editor", got.warning(t, "research/budget").Who)
-		assert.Equal(t, research.TaskStatus("SKIPPED"), got.task(t, "editor").Status)
+		assert.Equal(t, "SKIPPED", got.task(t, "editor").Status)
 		assert.Empty(t, got.asked["editor"])
 	})
 }
@@ -590,7 +590,7 @@ func TestPlansAsModelsWriteThem(t *testing.T) {
 		p.cast["planner"] = []any{plan(0.3, parallel("research", "web_search", "content_synthesizer", "article_writer", "editor"))}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, research.Sequential, got.state.Plan.Steps[0].Mode)
+		assert.Equal(t, "SEQUENTIAL", got.state.Plan.Steps[0].Mode)
 		assert.Contains(t, input[research.WorkerInput](t, got.asked["article_writer"][0]).Inputs, "content_synthesizer")
 		assert.Contains(t, input[research.WorkerInput](t, got.asked["editor"][0]).Inputs, "article_writer")
 	})
@@ -616,7 +616,7 @@ func TestAnswersOfWorkers(t *testing.T) {
 		p.cast["supervisor"] = []any{`{"article":0.9,"source":0.9,"factual":0.9,"writing":0.9,"issues":null}`}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, research.TaskStatus("COMPLETED"), got.task(t, "news_search").Status)
+		assert.Equal(t, "COMPLETED", got.task(t, "news_search").Status)
 		assert.JSONEq(t, `{"sources":[]}`, string(input[research.WorkerInput](t, got.asked["article_writer"][0]).Inputs["news_search"]))
 	})
 	const object = `{"title":"T","content":"The text."}`
@@ -772,7 +772,7 @@ func TestEventsHaveEnds(t *testing.T) {
 	bad.cast["article_writer"] = []any{errBoom}
 	beside := scored(0.9)
 	beside.workers = research.Catalogue()
-	beside.workers[1].Critical, beside.workers[1].Priority = true, research.Priority("HIGH")
+	beside.workers[1].Critical, beside.workers[1].Priority = true, "HIGH"
 	beside.cast["academic_search"] = []any{flowtest.Delay(time.Second, &providers.Error{Kind: providers.Permanent})}
 	beside.cast["web_search"] = []any{flowtest.Hang()}
 	for name, p := range map[string]project{"R106 RX20 DC36 failures on the way": p, "RX20 a run that fails": bad, "RX20 RX11 one that cancels others": beside} {
@@ -895,7 +895,7 @@ func TestSurvivors(t *testing.T) {
 		}
 		got := p.play(t)
 		require.ErrorIs(t, got.err, research.ErrWorker)
-		assert.Equal(t, research.TaskStatus("CANCELED"), got.task(t, "fact_checker").Status)
+		assert.Equal(t, "CANCELED", got.task(t, "fact_checker").Status)
 		assert.Empty(t, got.asked["fact_checker"])
 	})
 	t.Run("R61 in turn each gets what those before it made", func(t *testing.T) {
@@ -936,9 +936,9 @@ func TestSurvivors(t *testing.T) {
 		}
 		workers := []research.Worker{w("a", research.Researching), w("b", research.Researching), w("x", research.Analysing), w("w", research.Writing)}
 		p := research.Plan{Steps: []research.Step{
-			{ID: "r", Category: research.Researching, Mode: research.Parallel, Workers: []string{"a", "b"}},
-			{ID: "x", Category: research.Analysing, Mode: research.Sequential, Workers: []string{"x"}},
-			{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"w"}},
+			{ID: "r", Category: research.Researching, Mode: "PARALLEL", Workers: []string{"a", "b"}},
+			{ID: "x", Category: research.Analysing, Mode: "SEQUENTIAL", Workers: []string{"x"}},
+			{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"w"}},
 		}}
 		q, report, err := research.BestFit{}.Optimise(p, research.Room{Cost: cents(30)}, workers)
 		require.NoError(t, err)
@@ -950,7 +950,7 @@ func TestSurvivors(t *testing.T) {
 			{ID: "dear", Category: research.Writing, Critical: true, Cheaper: "cheap", EstCost: cents(50)},
 			{ID: "cheap", Category: research.Writing, Critical: true, EstCost: cents(20)},
 		}
-		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: research.Sequential, Workers: []string{"dear"}}}}
+		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"dear"}}}}
 		q, report, err := research.BestFit{}.Optimise(p, research.Room{Cost: cents(10)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"cheap"}, members(q))

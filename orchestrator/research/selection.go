@@ -105,7 +105,7 @@ func (it *item) set(o *option) { it.pick, it.step.known = o, false }
 
 // rank orders workers: a lower rank matters more.
 func (w Worker) rank() int {
-	return 100*slices.Index([]bool{true, false}, w.Critical) + 10*slices.Index([]Priority{high, medium, low}, w.Priority) +
+	return 100*slices.Index([]bool{true, false}, w.Critical) + 10*slices.Index([]string{high, medium, low}, w.Priority) +
 		slices.Index([]Category{Writing, Analysing, Researching, Checking}, w.Category)
 }
 

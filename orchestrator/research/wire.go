@@ -89,7 +89,7 @@ type wireStep struct {
 	Name      string   `json:"name,omitempty"`
 	Category  Category `json:"category"`
 	Workers   []string `json:"workers"`
-	Mode      Mode     `json:"mode"`
+	Mode      string   `json:"mode"`
 	DependsOn []string `json:"depends_on,omitempty"`
 }
 

@@ -24,14 +24,8 @@ var tones = []string{"professional", "casual", "academic", "technical", "convers
 
 var categories = []Category{Researching, Analysing, Writing, Checking}
 
-// Priority is how much a worker matters: HIGH, MEDIUM or LOW.
-type Priority string
-
-const (
-	high   Priority = "HIGH"
-	medium Priority = "MEDIUM"
-	low    Priority = "LOW"
-)
+// The priorities.
+const high, medium, low = "HIGH", "MEDIUM", "LOW"
 
 // Worker is an agent that plans can name.
 type Worker struct {
@@ -39,7 +33,7 @@ type Worker struct {
 	Agent    string   `json:"agent,omitzero"`                                                     // name in the roster; "": the ID
 	Category Category `json:"category" required:"true" oneof:"research analysis writing quality"` // kind of work
 	Critical bool     `json:"critical,omitzero"`                                                  // the run fails without it; others are optional
-	Priority Priority `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"`                          // "": high if Critical, else medium
+	Priority string   `json:"priority,omitzero" oneof:"HIGH MEDIUM LOW"`                          // how much it matters; "": high if Critical, else medium
 	Fallback string   `json:"fallback,omitzero"`                                                  // the worker that replaces it after a failure; "": none
 	Cheaper  string   `json:"cheaper,omitzero"`                                                   // the worker that can replace it for less money; "": none
 	Needs    []string `json:"needs,omitempty"`                                                    // products of earlier workers
