@@ -2,9 +2,11 @@ package research
 
 import (
 	"cmp"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -235,4 +237,27 @@ func dollars(n providers.NanoUSD) float64 { return float64(n) / float64(provider
 // minutes is a duration in minutes, with a tenth if it is not whole.
 func minutes(d time.Duration) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Minutes()), ".0")
+}
+
+//go:embed prompts/*.tmpl
+var ownPrompts embed.FS
+
+// promptData is the data of the templates. The work that agents see is the JSON of
+// Request.Input, never part of a prompt.
+type promptData struct {
+	Worker    string
+	Category  Category
+	Revises   bool
+	Brief     Brief
+	Iteration int
+}
+
+func newPrompts(host fs.FS) (prompt.Set, error) {
+	var all []any
+	for _, category := range categories {
+		for i, revises := range []bool{false, true} {
+			all = append(all, promptData{"w", category, revises, Input{}.withDefaults(team.Limits{}).brief(), i + 1})
+		}
+	}
+	return team.Prompts(ownPrompts, host, map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}, 0, nil)
 }

@@ -89,18 +89,9 @@ func (r *run) supervisor(work Work) func(c *orchestrator.Context) (Grade, error)
 
 // score sets the score of a graded iteration.
 func (r *run) score(c *orchestrator.Context, it *iteration) error {
-	score, err := rule(r, c, "supervisor", "Scorer", func() (float64, error) { return r.Rules.Scorer.Score(it.grade.Marks) }, share)
-	it.Quality = grading.Round6(score)
-	it.score = new(it.Quality)
+	score, err := team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(it.grade.Marks) })
+	it.Quality, it.score = score, &score
 	return err
-}
-
-// share returns an error if x is not a number from 0 to 1.
-func share(x float64) error {
-	if !(x >= 0 && x <= 1) {
-		return fmt.Errorf("it is %v, want 0 to 1", x)
-	}
-	return nil
 }
 
 // ungraded handles an iteration that could not be graded.
@@ -113,7 +104,7 @@ func (r *run) ungraded(c *orchestrator.Context, it *iteration, err error) {
 	}
 	if s := r.Policy.AssumeScore; s != nil {
 		it.Quality = grading.Round6(*s)
-		it.score = new(it.Quality)
+		it.score = &it.Quality
 		r.warn(c, "assumed-score", "", "iteration %d was not graded: its score is assumed to be %.2f: %s", r.state.Iteration, *s, cause)
 		return
 	}
@@ -163,13 +154,7 @@ func (r *run) decide(c *orchestrator.Context, it *iteration) (err error) {
 		return nil
 	}
 	standing.Score = *it.score
-	r.verdict, err = rule(r, c, "supervisor", "Gate", func() (grading.Verdict, error) { return r.Rules.Gate.Decide(standing), nil },
-		func(v grading.Verdict) error {
-			if known := []grading.Verdict{grading.Complete, grading.Continue, grading.ForceComplete}; !slices.Contains(known, v) {
-				return fmt.Errorf("it is %q, want one of %q", v, known)
-			}
-			return nil
-		})
+	r.verdict, err = team.Decide(r.Run, c, "supervisor", "Rules.Gate", r.Rules.Gate, standing, grading.Complete, grading.Continue, grading.ForceComplete)
 	switch {
 	case err != nil, r.verdict == grading.Complete:
 	case r.state.Iteration >= r.state.MaxIterations:
@@ -232,22 +217,17 @@ func (r *run) chosen() *iteration {
 // rank lets the Ranker choose between the iterations so far.
 func (r *run) rank(c *orchestrator.Context) error {
 	var entries []grading.Ranked
-	byID := map[string]*iteration{}
 	for _, it := range r.done {
-		byID[it.Plan.ID] = it
 		entries = append(entries, grading.Ranked{ID: it.Plan.ID, Score: it.score, Marks: it.grade.Marks})
 	}
 	ranked, err := rule(r, c, "supervisor", "Ranker", func() ([]grading.Ranked, error) { return r.Rules.Ranker.Rank(entries), nil },
 		func(ranked []grading.Ranked) error {
-			left := map[string]bool{}
-			for _, e := range entries {
-				left[e.ID] = true
-			}
+			left := slices.Clone(r.done)
 			for _, e := range ranked {
-				if !left[e.ID] {
+				n := len(left)
+				if left = slices.DeleteFunc(left, func(it *iteration) bool { return it.Plan.ID == e.ID }); len(left) == n {
 					return errors.New("it has " + e.ID + ", which was not given, or twice")
 				}
-				delete(left, e.ID)
 			}
 			if len(left) > 0 {
 				return errors.New("it leaves out an iteration")
@@ -255,7 +235,7 @@ func (r *run) rank(c *orchestrator.Context) error {
 			return nil
 		})
 	if err == nil {
-		r.best = byID[ranked[0].ID]
+		r.best = r.done[slices.IndexFunc(r.done, func(it *iteration) bool { return it.Plan.ID == ranked[0].ID })]
 	}
 	return err
 }

@@ -171,8 +171,9 @@ func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (
 // broken reports whether err is that of a rule or of a permit of this run, and not of one
 // that a worker's own run has: then nothing else is done in the place of what failed.
 func (r *run) broken(err error) bool {
-	return slices.ContainsFunc([]agent.Code{ErrRule, ErrNotPermitted}, func(code agent.Code) bool {
-		return errors.Is(err, code) && slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == string(code) })
+	return slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool {
+		code := agent.Code(w.Code)
+		return (code == ErrRule || code == ErrNotPermitted) && errors.Is(err, code)
 	})
 }
 

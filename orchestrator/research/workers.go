@@ -41,10 +41,10 @@ type Worker struct {
 	For      For      `json:"for,omitzero"`                                                       // inputs that require it
 	Revises  bool     `json:"revises,omitzero"`                                                   // true: the text that this checker returns replaces the article
 
-	EstCost providers.NanoUSD `json:"estCost,omitzero" min:"0"` // cost of a call, reserved before it; 0: not known
-	EstTime time.Duration     `json:"estTime,omitzero" min:"0"` // time of a call; 0: not known
-	Timeout time.Duration     `json:"timeout,omitzero" min:"0"` // limit of a call; 0: twice EstTime and at least 30 s, or 300 s without EstTime
-	Note    string            `json:"note,omitzero"`            // text of a warning if it is missing: "SEO optimization unavailable"; "": made of ID and cause
+	EstCost providers.NanoUSD `json:"estCost,omitzero" min:"0"`                // cost of a call, reserved before it; 0: not known
+	EstTime time.Duration     `json:"estTime,omitzero" min:"0"`                // time of a call; 0: not known
+	Timeout time.Duration     `json:"timeout,omitzero" default:"300s" min:"0"` // limit of a call; 0: twice EstTime and at least 30 s, or 300 s without EstTime
+	Note    string            `json:"note,omitzero"`                           // text of a warning if it is missing: "SEO optimization unavailable"; "": made of ID and cause
 }
 
 // For says which inputs require a worker: a plan without it gets it.
@@ -107,7 +107,6 @@ func withDefaults(workers []Worker) []Worker {
 		if w.EstTime > 0 {
 			w.Timeout = cmp.Or(w.Timeout, max(30*time.Second, 2*w.EstTime))
 		}
-		w.Timeout = cmp.Or(w.Timeout, 300*time.Second)
 	}
 	return workers
 }
