@@ -32,12 +32,8 @@ func (r *run) combine(c *orchestrator.Context) (err error) {
 // unite lets the master write one result. If money, calls or time are used up, the
 // outputs stay as they are.
 func (r *run) unite(c *orchestrator.Context, done []Report) error {
-	text, err := r.Prompts.Fill("master.tmpl", masterPrompt{r.in.Prompt, done})
-	if err != nil {
-		return err
-	}
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg.Policy)
-	resp, err := c.Call(master.ID, r.request(master, "", text))
+	resp, err := r.call(c, master, "", "master.tmpl", masterPrompt{r.in.Prompt, done})
 	if r.over(c, err) && !c.IsCanceled(err) {
 		r.Warn(c, WarnBudget, master.ID, "the outputs of the departments were not united: %v", err)
 		return nil
@@ -69,7 +65,6 @@ func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) 
 	return &overall, nil
 }
 
-// check runs the checks of the whole result.
 func (r *run) check(c *orchestrator.Context) error {
 	done := r.out.done()
 	var across []CheckStatus
@@ -109,13 +104,12 @@ func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Repo
 
 // askConsistency asks Master.Consistency, the agent that knows earlier facts.
 func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue, error) {
-	text, err := r.Prompts.Fill("check.tmpl", checkPrompt{reports})
-	if err != nil {
-		return nil, err
-	}
-	found, _, err := orchestrator.Ask[struct {
+	found, err := team.Seat[struct {
 		Issues []Issue `json:"issues"`
-	}](c, r.cfg.Master.Consistency, r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg.Policy), "", text))
+	}]{
+		Agent: r.cfg.Master.Consistency, Prompt: "check.tmpl", On: team.Hooks{Quiet: true},
+		Request: r.request(Agent{ID: r.cfg.Master.Consistency}.withDefaults(r.cfg.Policy), "", ""),
+	}.Ask(c, r.Run, checkPrompt{reports})
 	return found.Issues, err
 }
 

@@ -17,15 +17,15 @@ import (
 // assignment is work that one agent tries until it passes: that of a specialist, of a
 // head that answers directly, and a synthesis.
 type assignment struct {
-	run        *run
-	desk       *team.Run // for warnings of the worker
-	department Department
-	agent      Agent
-	role       string // of orchestrator.Working
-	brief      string // what the work is judged by
-	prompt     string // of the first try
-	most       int    // tries that the configuration allows
-	graded     bool
+	*department
+
+	desk   *team.Run // for warnings of the worker
+	agent  Agent
+	role   string // of orchestrator.Working
+	brief  string // what the work is judged by
+	prompt string // of the first try
+	most   int    // tries that the configuration allows
+	graded bool
 
 	start func(c *orchestrator.Context) error   // moves the machine of the worker before each try
 	moved func(c *orchestrator.Context, m Move) // moves it by what a try came to; stop: by why there is no more
@@ -42,8 +42,7 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 	if w.graded {
 		w.gate, err = w.threshold(c)
 	}
-	var how orchestrator.Again
-	for {
+	for how := (orchestrator.Again{Retry: true}); how.Retry; {
 		if err == nil && how.After > 0 {
 			err = c.Sleep(how.After)
 		}
@@ -55,10 +54,11 @@ func (w *assignment) work(c *orchestrator.Context) (err error) {
 			w.moved(c, moveStop)
 			return err
 		}
-		if how, err = w.attempt(c, how); err != nil || !how.Retry {
+		if how, err = w.attempt(c, how); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 // attempt makes a try, and says whether and how the next one is made. Its error is that of
@@ -68,7 +68,11 @@ func (w *assignment) attempt(c *orchestrator.Context, how orchestrator.Again) (n
 	if how.Agent != w.agent.ID {
 		a.Agent = how.Agent
 	}
-	w.emit(c, EventAttemptStarted, &Event{Attempt: &a.Number, Feedback: w.feedback(how)})
+	feedback := how.Feedback // on the try before
+	if a.Number > 0 && !how.Fresh {
+		feedback = cmp.Or(feedback, w.attempts[a.Number-1].Feedback)
+	}
+	w.emit(c, EventAttemptStarted, &Event{Attempt: &a.Number, Feedback: feedback})
 	self, failed := w.try(c, &a, how)
 	if failed != nil {
 		a.Error = prompt.OneLine(failed.Error())
@@ -100,7 +104,7 @@ func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next o
 	case a.Ungraded+a.Assumed != "":
 		return moveUngraded, next, nil
 	}
-	of := orchestrator.Working{Role: w.role, ID: w.agent.ID, Group: w.department.ID, Max: w.most}
+	of := orchestrator.Working{Role: w.role, ID: w.agent.ID, Group: w.ID, Max: w.most}
 	next, err = team.Again(w.desk, c, w.run.cfg.Rules.Retrier, of, w.tries)
 	switch {
 	case err != nil:
@@ -114,7 +118,6 @@ func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next o
 	}
 }
 
-// tried is an attempt as a Retrier sees it.
 func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
 	t := orchestrator.Try{Agent: cmp.Or(a.Agent, w.agent.ID), Err: failed, Decision: string(a.Decision), Feedback: a.Feedback}
 	if s := scores([]Attempt{a}); w.graded && len(s) > 0 {
@@ -123,15 +126,6 @@ func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
 	return t
 }
 
-// feedback is what the next try is told of the last one.
-func (w *assignment) feedback(how orchestrator.Again) string {
-	if n := len(w.attempts); n > 0 && !how.Fresh {
-		return cmp.Or(how.Feedback, w.attempts[n-1].Feedback)
-	}
-	return how.Feedback
-}
-
-// told is the Event of an attempt.
 func (w *assignment) told(a Attempt) *Event {
 	e := &Event{Event: team.Event{Text: a.Error}, Attempt: &a.Number, Decision: a.Decision}
 	if a.Ungraded != "" {
@@ -160,7 +154,6 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt, how orchestrator.A
 	return selfScore(resp), err
 }
 
-// text is the prompt of the next try.
 func (w *assignment) text(how orchestrator.Again) (string, error) {
 	n := len(w.attempts)
 	if n == 0 || how.Fresh && how.Feedback == "" {
@@ -171,11 +164,10 @@ func (w *assignment) text(how orchestrator.Again) (string, error) {
 		p.Previous = Text(w.attempts[n-1].Output)
 	}
 	if p.Feedback == "" {
-		var lines []string
 		for _, before := range w.attempts {
-			lines = append(lines, before.Feedback)
+			p.Feedback += before.Feedback + "\n"
 		}
-		p.Feedback = strings.Join(lines, "\n")
+		p.Feedback = strings.TrimSuffix(p.Feedback, "\n")
 	}
 	return w.run.Prompts.Fill("retry.tmpl", p)
 }
@@ -184,12 +176,18 @@ func (w *assignment) text(how orchestrator.Again) (string, error) {
 // specialist whose work is made or graded, or the department.
 func (r *run) request(a Agent, task, prompt string) agent.Request {
 	return agent.Request{
-		Task:        task,
-		Prompt:      prompt,
-		Output:      a.Schema,
-		Temperature: a.Temperature,
-		Limits:      agent.Limits{Total: a.Timeout, Estimate: cmp.Or(a.Estimate, r.Limits.Estimate)},
+		Task: task, Prompt: prompt, Output: a.Schema, Temperature: a.Temperature,
+		Limits: agent.Limits{Total: a.Timeout, Estimate: cmp.Or(a.Estimate, r.Limits.Estimate)},
 	}
+}
+
+// call asks an agent with the prompt that a template makes of values.
+func (r *run) call(c *orchestrator.Context, a Agent, task, template string, values any) (agent.Response, error) {
+	text, err := r.Prompts.Fill(template, values)
+	if err != nil {
+		return agent.Response{}, err
+	}
+	return c.Call(a.ID, r.request(a, task, text))
 }
 
 // best is the attempt that counts: the one with an output and the highest score, the
@@ -208,22 +206,20 @@ func best(attempts []Attempt) Attempt {
 	})]
 }
 
-// warnAbout raises the warnings of an agent's attempts.
-func warnAbout(r *team.Run, c *orchestrator.Context, who string, attempts []Attempt) {
-	for _, a := range attempts {
+func (w *assignment) warnAbout(c *orchestrator.Context) {
+	for _, a := range w.attempts {
 		if a.Ungraded != "" {
-			r.Warn(c, WarnUngraded, who, "%s", a.Ungraded)
+			w.desk.Warn(c, WarnUngraded, w.agent.ID, "%s", a.Ungraded)
 		}
 		if a.Assumed != "" {
-			r.Warn(c, warnAssumedScore, who, "score %s in place of a grade: %s", number(a.Score), a.Assumed)
+			w.desk.Warn(c, warnAssumedScore, w.agent.ID, "score %s in place of a grade: %s", number(a.Score), a.Assumed)
 		}
 	}
-	if n := len(attempts); n > 0 && best(attempts).Output == nil {
-		r.Warn(c, WarnAgentFailed, who, "%s", failure(attempts))
+	if len(w.attempts) > 0 && best(w.attempts).Output == nil {
+		w.desk.Warn(c, WarnAgentFailed, w.agent.ID, "%s", failure(w.attempts))
 	}
 }
 
-// failure says why no attempt has an output.
 func failure(attempts []Attempt) string {
 	n := len(attempts)
 	return fmt.Sprintf("failed %d times, last: %s", n, attempts[n-1].Error)

@@ -25,11 +25,7 @@ type Config struct {
 	Policy      Policy       `json:"policy,omitzero"`                      // Policy says what is good enough and how often work is tried
 	Limits      team.Limits  `json:"limits,omitzero"`                      // Limits bound the money and the time of a run; zero fields are no limit; Input.Limits stand over them
 	Bounds      Bounds       `json:"bounds,omitzero"`                      // Bounds limit what happens at once and how long texts are
-
-	// Prompts replaces the prompts of the package, by file name ("retry.tmpl"); the
-	// package comment lists them. A missing file is the package's, an unknown name is a
-	// fault. Only New reads it.
-	Prompts fs.FS `json:"-"`
+	Prompts     fs.FS        `json:"-"`                                    // Prompts replaces prompts of the package, which its comment lists, by file name; other names are faults
 }
 
 // Master names the agents of the master. Both are optional. Each is skipped with a warning
@@ -41,21 +37,16 @@ type Master struct {
 
 // Policy says what is good enough and how often work is tried.
 type Policy struct {
-	Attempts        int `json:"attempts,omitzero" default:"4" min:"1"`        // Attempts limits the tries of specialists that set none, the first included; 0: 4
-	HeadAttempts    int `json:"headAttempts,omitzero" default:"4" min:"1"`    // HeadAttempts limits the tries of heads, of an answer and of each synthesis, the first included; 0: 4
-	SynthesisRounds int `json:"synthesisRounds,omitzero" default:"1" min:"1"` // SynthesisRounds is how often a head writes its synthesis, each time improving the last; 0: 1
-
-	HeadOnlyScore *float64 `json:"headOnlyScore,omitzero" default:"85" min:"0" max:"100"` // HeadOnlyScore is the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
-
-	// AssumeScore is the score, 0 to 100, of work that could not be graded. It is marked
-	// as assumed. Nil: such work has no score and does not pass.
-	AssumeScore *float64 `json:"assumeScore,omitzero" min:"0" max:"100"`
+	Attempts        int      `json:"attempts,omitzero" default:"4" min:"1"`                 // Attempts limits the tries of specialists that set none, the first included; 0: 4
+	HeadAttempts    int      `json:"headAttempts,omitzero" default:"4" min:"1"`             // HeadAttempts limits the tries of heads, of an answer and of each synthesis, the first included; 0: 4
+	SynthesisRounds int      `json:"synthesisRounds,omitzero" default:"1" min:"1"`          // SynthesisRounds is how often a head writes its synthesis, each time improving the last; 0: 1
+	HeadOnlyScore   *float64 `json:"headOnlyScore,omitzero" default:"85" min:"0" max:"100"` // HeadOnlyScore is the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
+	AssumeScore     *float64 `json:"assumeScore,omitzero" min:"0" max:"100"`                // AssumeScore is the score, 0 to 100, of work that could not be graded, marked as assumed; nil: it has none and does not pass
 
 	// GradeHeads grades what heads write against the head's own threshold: below it they
 	// try again. When no try is left, a department that its head answered has failed; the
 	// best synthesis is used and is unverified.
-	GradeHeads bool `json:"gradeHeads,omitzero"`
-
+	GradeHeads       bool `json:"gradeHeads,omitzero"`
 	StrictReview     bool `json:"strictReview,omitzero"`     // StrictReview keeps results that need revision out of synthesis and approval rate
 	ResolveConflicts bool `json:"resolveConflicts,omitzero"` // ResolveConflicts has heads resolve contradictions before the synthesis, which is one more call
 	FailOnPartial    bool `json:"failOnPartial,omitzero"`    // FailOnPartial makes a partial result an error, too: ErrPartial
@@ -69,14 +60,7 @@ type Bounds struct {
 	QuoteBytes          int `json:"quoteBytes,omitzero" default:"65536" min:"0"`   // QuoteBytes limits each text quoted in a prompt; 0: 64 KiB
 }
 
-// resultKey is the key of the master's synthesis in Outcome.Output.
-const resultKey = "result"
-
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Config) UnmarshalJSON(b []byte) error { return team.Decode(b, c) }
+const resultKey = "result" // of the master's synthesis in Outcome.Output
 
 // withDefaults returns a copy that shares nothing with c but files and rules of the host's
 // own types.
@@ -103,16 +87,15 @@ func (c Config) agents() []string {
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }
 
-// department returns the department of that ID.
 func (c Config) department(id string) (Department, bool) {
-	i := slices.IndexFunc(c.Departments, func(d Department) bool { return d.ID == id })
-	if i < 0 {
-		return Department{}, false
+	for _, d := range c.Departments {
+		if d.ID == id {
+			return d, true
+		}
 	}
-	return c.Departments[i], true
+	return Department{}, false
 }
 
-// needs maps each department to those that it depends on.
 func (c Config) needs() map[string][]string {
 	needs := make(map[string][]string, len(c.Departments))
 	for _, d := range c.Departments {
@@ -139,23 +122,14 @@ func (c Config) validateRules(f *team.Faults) {
 	if own, ok := c.Rules.Analyzer.(routing.Rules); ok && len(own.Skills) > 0 {
 		f.Add("Rules.Analyzer.Skills is set, but skills are those of the departments' agents")
 	}
-	if slices.ContainsFunc(c.Rules.Agents, blank) {
-		f.Add("Rules.Agents has an empty name")
-	}
-	if c.Master.Consistency != "" && c.Rules.Consistency != nil {
-		f.Add("Master.Consistency and Rules.Consistency are both set")
-	}
-	if c.Policy.ResolveConflicts && c.Rules.Resolve != nil {
-		f.Add("Policy.ResolveConflicts and Rules.Resolve are both set")
-	}
+	f.If(slices.ContainsFunc(c.Rules.Agents, blank), "Rules.Agents has an empty name")
+	f.If(c.Master.Consistency != "" && c.Rules.Consistency != nil, "Master.Consistency and Rules.Consistency are both set")
+	f.If(c.Policy.ResolveConflicts && c.Rules.Resolve != nil, "Policy.ResolveConflicts and Rules.Resolve are both set")
 	for i, check := range c.Rules.Validate {
-		if check == nil {
-			f.Add("Rules.Validate[%d] is nil", i)
-		}
+		f.If(check == nil, "Rules.Validate[%d] is nil", i)
 	}
 }
 
-// validateIDs finds names that are used twice.
 func (c Config) validateIDs(f *team.Faults) {
 	departments, members, keys := map[string]string{}, map[string]string{}, map[string]string{}
 	if c.Master.Agent != "" {
@@ -173,15 +147,12 @@ func (c Config) validateIDs(f *team.Faults) {
 		claim(departments, "ID", d.ID)
 		claim(keys, "OutputKey", cmp.Or(d.OutputKey, d.ID))
 		claim(members, "Head", d.Head)
-		head := false
+		heads := 0
 		for _, a := range d.Agents {
-			switch {
-			case a.ID != d.Head:
+			if a.ID != d.Head {
 				claim(members, "agent", a.ID)
-			case head:
+			} else if heads++; heads > 1 {
 				f.Add("%s: agent %q is listed twice: a department has no two heads", owner, a.ID)
-			default:
-				head = true
 			}
 		}
 	}
@@ -191,11 +162,9 @@ func (c Config) validateNeeds(f *team.Faults) {
 	needs := c.needs()
 	for _, d := range c.Departments {
 		for _, need := range d.DependsOn {
-			if _, ok := needs[need]; !ok {
-				f.Add("department %q: DependsOn names %q, which is no department", d.ID, need)
-			} else if need == d.ID {
-				f.Add("department %q: DependsOn names itself", d.ID)
-			}
+			_, ok := needs[need]
+			f.If(!ok, "department %q: DependsOn names %q, which is no department", d.ID, need)
+			f.If(need == d.ID, "department %q: DependsOn names itself", d.ID)
 		}
 	}
 	if _, err := routing.Waves(slices.Sorted(maps.Keys(needs)), needs); errors.Is(err, routing.ErrCycle) {

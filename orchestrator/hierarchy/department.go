@@ -14,7 +14,6 @@ import (
 	"github.com/convene-go/convene/routing"
 )
 
-// department is one department of a run.
 type department struct {
 	Department
 	*team.Machine[DepartmentPhase, Move]
@@ -116,11 +115,11 @@ func (d *department) staffWork(c *orchestrator.Context, brief string, chosen []A
 	if err := d.Go(c, moveSpawn); err != nil {
 		return nil, err
 	}
-	ids := make([]string, len(chosen))
-	for i, a := range chosen {
-		ids[i] = a.ID
+	selected := &Event{}
+	for _, a := range chosen {
+		selected.Agents = append(selected.Agents, a.ID)
 	}
-	d.Emit(c, EventSpecialistsSelected, &Event{Agents: ids})
+	d.Emit(c, EventSpecialistsSelected, selected)
 	results, broken := d.specialists(c, brief, chosen)
 	d.Fire(c, moveAllFinished)
 	passing, err := d.review(c, results)
@@ -170,13 +169,11 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 		return d.run.in.Prompt, nil
 	}
 	request, err := team.Guard("brief", func() (string, error) { return hook(c, d.run.in, d.Department, needs) })
-	if d.run.over(c, err) || err != nil {
-		return "", err
+	d.run.over(c, err)
+	if err == nil && blank(request) {
+		err = errors.New("brief: it is blank")
 	}
-	if blank(request) {
-		return "", errors.New("brief: it is blank")
-	}
-	return request, nil
+	return request, err
 }
 
 // choose returns the specialists that the Selector selects.
@@ -231,9 +228,9 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis, 
 // transitions of the department.
 func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]Attempt, error) {
 	w := &assignment{
-		run: d.run, desk: d.desk, department: d.Department, agent: d.head(), role: "head", brief: brief, prompt: text,
-		most: d.Attempts, graded: d.run.cfg.Policy.GradeHeads, moved: func(*orchestrator.Context, Move) {},
-		emit: func(c *orchestrator.Context, kind team.Kind, e *Event) { d.Emit(c, kind, e) },
+		department: d, desk: d.desk, agent: d.head(), role: "head", brief: brief, prompt: text, most: d.Attempts, graded: d.run.cfg.Policy.GradeHeads,
+		moved: func(*orchestrator.Context, Move) {},
+		emit:  func(c *orchestrator.Context, kind team.Kind, e *Event) { d.Emit(c, kind, e) },
 	}
 	w.start = func(c *orchestrator.Context) error {
 		if len(w.attempts) > 0 {
@@ -242,17 +239,15 @@ func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]At
 		return nil
 	}
 	err := w.work(c)
-	warnAbout(d.desk, c, d.Head, w.attempts)
+	w.warnAbout(c)
 	return w.attempts, err
 }
 
-// assess sets the quality of the report.
 func (d *department) assess(raw float64) {
 	d.report.RawQuality, d.report.QualityScore = grading.Round6(raw), grading.Round(raw)
 	d.report.PassedGate = grading.Passes(d.report.RawQuality, d.report.Gate)
 }
 
-// quality is the quality of the specialists' work.
 func (d *department) quality(c *orchestrator.Context) (float64, error) {
 	marks := grading.Marks{}
 	for _, s := range d.report.Specialists {

@@ -1,13 +1,59 @@
 package hierarchy
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/routing"
 )
+
+func (r *run) route(c *orchestrator.Context) (err error) {
+	if r.out.Route, err = r.choose(c); err != nil {
+		return err
+	}
+	if err = r.Go(c, moveRouted); err == nil {
+		r.Run.Emit(c, EventRouteDecided, &Event{Route: &r.out.Route})
+	}
+	return err
+}
+
+// choose returns the answer of the Router, with mode and waves by the dependencies.
+func (r *run) choose(c *orchestrator.Context) (routing.Route, error) {
+	for _, id := range r.in.Only {
+		if _, known := r.cfg.department(id); !known {
+			return routing.Route{}, fmt.Errorf("route: Only names %q, which is no department", id)
+		}
+	}
+	targets := make([]routing.Target, len(r.cfg.Departments))
+	for i, d := range r.cfg.Departments {
+		targets[i] = d.target()
+		targets[i].Barred = len(r.in.Only) > 0 && !slices.Contains(r.in.Only, d.ID)
+	}
+	return team.Rule(r.Run, c, "run", "Rules.Router", func() (routing.Route, error) {
+		route, err := r.cfg.Rules.Router.Route(c, r.in.Prompt, targets)
+		if err == nil {
+			err = route.Check(targets)
+		}
+		if err != nil {
+			return route, err
+		}
+		route.Supporting = slices.Concat([]string{}, route.Supporting)
+		return route.Arrange(r.cfg.needs())
+	})
+}
+
+// relevance is how much the request concerns a department; 0 if the route has none.
+func relevance(route routing.Route, id string) float64 {
+	for _, r := range route.Relevances {
+		if r.ID == id {
+			return r.Relevance
+		}
+	}
+	return 0
+}
 
 // dispatch runs the chosen departments, wave after wave; those of one wave run in
 // parallel. A failure does not stop the others. It is an error if no department is done.
@@ -54,20 +100,14 @@ func (r *run) waves(c *orchestrator.Context) error {
 	return nil
 }
 
-// nothingDone says why no department is done: the refusal of its calls, or the first
-// failure.
+// nothingDone says why no department is done: refused calls, else what a rule did, else the
+// first failure.
 func (r *run) nothingDone() error {
-	if r.refused != nil {
-		return fmt.Errorf("no department finished: %w", r.refused)
+	why := cmp.Or(r.refused, r.broken())
+	for _, d := range r.departments {
+		why = cmp.Or(why, d.failure)
 	}
-	if err := r.broken(); err != nil {
-		return fmt.Errorf("no department finished: %w", err)
-	}
-	i := slices.IndexFunc(r.departments, func(d *department) bool { return d.failure != nil })
-	if i < 0 {
-		return errors.New("no department finished")
-	}
-	return fmt.Errorf("no department finished: %w", r.departments[i].failure)
+	return fmt.Errorf("no department finished: %w", cmp.Or[error](why, orchestrator.ErrCanceled))
 }
 
 // open prepares the chosen departments, their reports and their states.
@@ -96,12 +136,11 @@ func (r *run) needs(d *department) []Report {
 
 // skip reports whether a dependency of d is missing, and if so ends d.
 func (d *department) skip(c *orchestrator.Context) bool {
-	needs := d.run.needs(d)
-	i := slices.IndexFunc(needs, func(r Report) bool { return r.Status != DepartmentDone })
-	if i < 0 {
+	needs := slices.DeleteFunc(d.run.needs(d), func(r Report) bool { return r.Status == DepartmentDone })
+	if len(needs) == 0 {
 		return false
 	}
-	why := fmt.Sprintf("%s is %s", needs[i].DepartmentID, needs[i].Status)
+	why := fmt.Sprintf("%s is %s", needs[0].DepartmentID, needs[0].Status)
 	d.warn(c, warnDepartmentSkipped, "%s", why)
 	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true

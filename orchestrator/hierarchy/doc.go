@@ -42,14 +42,11 @@
 //
 // A field with ("") may be empty. Marks are nil if they are the usual ones. Fresh tells to
 // show nothing of earlier attempts but Feedback. The functions are text, which is [Text] of
-// an output; list, which joins words;
-// data, which quotes a text under a name, cut to Limits.QuoteBytes, so that it cannot end
-// its quotation; number, which writes a number; and inc, which adds one.
+// an output; list, which joins words; data, which quotes a text under a name, cut to
+// Bounds.QuoteBytes; number, which writes a number; and inc, which adds one.
 //
 // # Events
 //
 // A run writes records of the kinds EventRouteDecided and so on, and those of every
-// [team.Run]; each has an [Event].
-// Run.State shows a [State] while it runs, by [Phases], [DepartmentPhases] and
-// [SpecialistPhases].
+// [team.Run]; each has an [Event]. Run.State shows a [State] while it runs.
 package hierarchy

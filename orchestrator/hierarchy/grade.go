@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
@@ -56,42 +54,28 @@ var HeadGrader = orchestrator.GradeWith(func(c *orchestrator.Context, w Work) (G
 // scores 75. It makes no call.
 var SelfGrader = orchestrator.GradeWith(func(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil })
 
-// headGrade lets the head of the department grade.
 func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
-	text, err := r.Prompts.Fill("grade.tmpl", gradePrompt{
-		Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.own,
-	})
-	if err != nil {
-		return Grade{}, err
-	}
 	head := w.Department.head()
 	head.Schema = r.grades.JSON()
-	g, _, err := orchestrator.AskWith(c, head.ID, r.request(head, w.Agent.ID, text), func(resp agent.Response) (Grade, error) {
-		members, err := answer.Read[map[string]json.RawMessage](r.grades, resp.Data, resp.Text)
-		if err != nil {
-			return Grade{}, err
-		}
-		return read(members, r.marks)
-	})
-	return g, err
+	return team.Seat[Grade]{
+		Agent: head.ID, Prompt: "grade.tmpl", Request: r.request(head, w.Agent.ID, ""), On: team.Hooks{Quiet: true},
+		Read: func(resp agent.Response) (g Grade, err error) {
+			members, err := answer.Read[map[string]json.RawMessage](r.grades, resp.Data, resp.Text)
+			g.Marks = make(map[string]float64, len(r.marks))
+			for _, name := range r.marks {
+				var mark float64
+				err = cmp.Or(err, json.Unmarshal(members[name], &mark))
+				g.Marks[name] = mark
+			}
+			if raw, ok := members["suggestions"]; ok {
+				err = cmp.Or(err, json.Unmarshal(raw, &g.Suggestions))
+			}
+			return g, err
+		},
+	}.Ask(c, r.Run, gradePrompt{Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.own})
 }
 
-// read returns the grade in an answer of the head, which fits the shape of grades.
-func read(members map[string]json.RawMessage, names []string) (g Grade, err error) {
-	g.Marks = map[string]float64{}
-	for _, name := range names {
-		var mark float64
-		err = cmp.Or(err, json.Unmarshal(members[name], &mark))
-		g.Marks[name] = mark
-	}
-	if raw, ok := members["suggestions"]; ok {
-		err = cmp.Or(err, json.Unmarshal(raw, &g.Suggestions))
-	}
-	return g, err
-}
-
-// usual are the marks of grading.DefaultDimensions, in the order of prompts.
-var usual = []string{"quality", "relevance", "consistency"}
+var usual = []string{"quality", "relevance", "consistency"} // marks of grading.DefaultDimensions, in the order of prompts
 
 // marksOf returns the names of the marks that a scorer of outputs takes. own are those for
 // prompts, which say more about the usual ones: it is nil for them.
@@ -110,14 +94,12 @@ func marksOf(s grading.Scorer) (names, own []string) {
 
 // shapeOf returns the shape of grades with these marks.
 func shapeOf(marks []string) (*answer.Shape, error) {
-	var members, required []string
+	var members string
 	for _, name := range marks {
-		members = append(members, string(agent.JSON(name))+`:{"type":"number","minimum":0,"maximum":1}`)
-		required = append(required, string(agent.JSON(name)))
+		members += string(agent.JSON(name)) + `:{"type":"number","minimum":0,"maximum":1},`
 	}
-	return answer.FromSchema([]byte(`{"type":"object","properties":{` + strings.Join(members, ",") +
-		`,"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":[` + strings.Join(required, ",") +
-		`],"additionalProperties":false}`))
+	return answer.FromSchema([]byte(`{"type":"object","properties":{` + members +
+		`"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":` + string(agent.JSON(marks)) + `,"additionalProperties":false}`))
 }
 
 // grade sets the score of an attempt and decides on it. self is the agent's own score,
@@ -125,19 +107,16 @@ func shapeOf(marks []string) (*answer.Shape, error) {
 func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) error {
 	r := w.run
 	g, err := team.Graded(func() (Grade, error) {
-		g, err := team.Guard("grader", func() (Grade, error) {
-			return r.cfg.Rules.Grader.Grade(c, Work{w.department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
+		return team.Guard("grader", func() (Grade, error) {
+			g, err := r.cfg.Rules.Grader.Grade(c, Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
+			return g, cmp.Or(err, g.check())
 		})
-		if err != nil {
-			return Grade{}, err
-		}
-		return g, g.check()
 	})
 	r.over(c, err)
 	assumed := r.cfg.Policy.AssumeScore
 	switch {
 	case err == nil:
-		if err := w.setScore(c, &g); err != nil {
+		if g.Score, err = w.score(c, g); err != nil {
 			a.Ungraded = prompt.OneLine(err.Error())
 			return err
 		}
@@ -154,18 +133,13 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) e
 	default:
 		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
 	}
-	a.Decision, err = team.Decide(w.desk, c, w.agent.ID, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, w.standing(*a), grading.Accept, grading.Revise, grading.Discard)
+	a.Decision, err = team.Decide(w.desk, c, w.agent.ID, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, grading.Standing{
+		Of: subject(w.agent, w.Department), Score: a.Score, Threshold: w.gate, Before: scores(w.attempts), Try: a.Number + 1, Most: w.most,
+	}, grading.Accept, grading.Revise, grading.Discard)
 	if a.Decision != grading.Accept {
 		a.Feedback = scoredLine(*a, w.gate, r.marks)
 	}
 	return err
-}
-
-// standing is what a gate goes by.
-func (w *assignment) standing(a Attempt) grading.Standing {
-	return grading.Standing{
-		Of: subject(w.agent, w.department), Score: a.Score, Threshold: w.gate, Before: scores(w.attempts[:a.Number]), Try: a.Number + 1, Most: w.most,
-	}
 }
 
 func subject(a Agent, d Department) grading.Subject {
@@ -184,41 +158,36 @@ func scores(attempts []Attempt) (found []float64) {
 
 // check returns what is wrong with the figures of a grade, which are never clamped.
 func (g Grade) check() error {
-	var faults []error
-	if g.Score != nil && !isPercent(*g.Score) {
-		faults = append(faults, fmt.Errorf("grader: score is %v, want 0 to 100", *g.Score))
+	var f team.Faults
+	if g.Score != nil {
+		f.Within("score", *g.Score, 0, 100)
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Marks)) {
-		if x := g.Marks[name]; !(x >= 0 && x <= 1) { // also refuses NaN
-			faults = append(faults, fmt.Errorf("grader: %s is %v, want 0 to 1", name, x))
-		}
+		f.Within(name, g.Marks[name], 0, 1)
 	}
-	return errors.Join(faults...)
+	return f.Err()
 }
 
-// setScore sets the Score of a grade that has only Marks.
-func (w *assignment) setScore(c *orchestrator.Context, g *Grade) error {
-	switch {
-	case g.Score != nil:
-		g.Score = new(grading.Round6(*g.Score))
-	case g.Marks != nil:
-		score, err := team.Figure(w.desk, c, w.agent.ID, "Rules.Scores.Output", 100, func() (float64, error) {
-			return w.run.cfg.Rules.Scores.Output.Score(g.marks(w.run.marks))
-		})
-		if err != nil {
-			return err
-		}
-		g.Score = &score
+// score is that of a grade: its Score, or what the rule makes of Marks; nil: it has neither.
+func (w *assignment) score(c *orchestrator.Context, g Grade) (*float64, error) {
+	if g.Score != nil {
+		return new(grading.Round6(*g.Score)), nil
 	}
-	return nil
+	if g.Marks == nil {
+		return nil, nil //nolint:nilnil // no score is no fault
+	}
+	score, err := team.Figure(w.desk, c, w.agent.ID, "Rules.Scores.Output", 100, func() (float64, error) {
+		return w.run.cfg.Rules.Scores.Output.Score(g.marks(w.run.marks))
+	})
+	return &score, err
 }
 
 // marks are the marks for a scorer, 0 to 100: those of names first, then others by name.
 func (g Grade) marks(names []string) grading.Marks {
 	var marks grading.Marks
-	for _, name := range slices.Concat(names, slices.Sorted(maps.Keys(g.Marks))) {
-		value, ok := g.Marks[name]
-		if ok && !slices.ContainsFunc(marks, func(m grading.Mark) bool { return m.Name == name }) {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(g.Marks)), func(name string) bool { return slices.Contains(names, name) })
+	for _, name := range slices.Concat(names, others) {
+		if value, ok := g.Marks[name]; ok {
 			marks = append(marks, grading.Mark{Name: name, Value: 100 * value})
 		}
 	}
@@ -226,27 +195,26 @@ func (g Grade) marks(names []string) grading.Marks {
 }
 
 // weakest returns the names of the marks below a threshold, or all if none is.
-func (g Grade) weakest(threshold float64, names []string) []string {
-	if len(g.Marks) == 0 {
-		return names
-	}
-	var below, all []string
+func (g Grade) weakest(threshold float64, names []string) (below []string) {
+	var all []string
 	for _, m := range g.marks(names) {
 		all = append(all, m.Name)
 		if grading.Round6(m.Value) < grading.Round6(threshold) {
 			below = append(below, m.Name)
 		}
 	}
-	if len(below) == 0 {
+	switch {
+	case len(all) == 0:
+		return names
+	case len(below) == 0:
 		return all
 	}
 	return below
 }
 
-// threshold is the gate for the work.
 func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
 	return team.Figure(w.desk, c, w.agent.ID, "Rules.Threshold", 100, func() (float64, error) {
-		return w.run.cfg.Rules.Threshold.Threshold(subject(w.agent, w.department), w.run.in.History[w.agent.ID]), nil
+		return w.run.cfg.Rules.Threshold.Threshold(subject(w.agent, w.Department), w.run.in.History[w.agent.ID]), nil
 	})
 }
 

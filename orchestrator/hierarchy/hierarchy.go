@@ -76,7 +76,6 @@ func (r *run) do(c *orchestrator.Context, prompts prompt.Set) (Outcome, error) {
 	return r.end(c, nil), r.partial()
 }
 
-// accept returns an error unless the prompt is a request.
 func (r *run) accept(c *orchestrator.Context) error {
 	if blank(r.in.Prompt) {
 		return team.Fail(ErrEmptyRequest, "the prompt is empty")
@@ -164,7 +163,7 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 // end sets what every outcome has, by the last phase. The warnings of departments come
 // first, in the order of the route.
 func (r *run) end(c *orchestrator.Context, err error) Outcome {
-	r.out.Status = statuses[r.Phase()]
+	r.out.Status = r.Phase().status()
 	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
 		r.out.Message = unableToGenerate
 	}

@@ -2,9 +2,9 @@ package hierarchy
 
 import (
 	"cmp"
+	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,23 +22,19 @@ import (
 // Attempts without the first, and "allowParallelExecution", the opposite of Serial. These
 // may stand in an object "coordinationSettings".
 type Department struct {
-	ID        string         `json:"id,omitzero" required:"true"`   // ID names the department in routes, dependencies and reports; required, unique in the team
-	Name      string         `json:"name,omitzero"`                 // Name is for people and prompts, and need not be unique; "": ID
-	Head      string         `json:"head,omitzero" required:"true"` // Head is the agent that leads; required. It may be in Agents, with settings of its own, and is never a specialist
-	OutputKey string         `json:"outputKey,omitzero"`            // OutputKey is the key of the output in Outcome.Output; "": ID
-	Priority  int            `json:"priority,omitzero"`             // Priority orders departments of equal relevance; 1 comes first
-	Base      int            `json:"base,omitzero"`                 // Base is the relevance for any request, in hundredths
-	Keywords  map[string]int `json:"keywords,omitzero"`             // Keywords are the hundredths of relevance that a word or phrase adds; see routing.Keyword
-	DependsOn []string       `json:"dependsOn,omitzero"`            // DependsOn has the departments whose results this one needs, if the request concerns them
-
-	// MinQuality is the passing threshold, 0 to 100, of agents without their own. Nil is
-	// missing and means 60; NewDepartment sets 80.
-	MinQuality *float64 `json:"minQuality,omitzero" min:"0" max:"100"`
-
-	Gate     *float64 `json:"gate,omitzero" default:"60" min:"0" max:"100"` // Gate is the quality, 0 to 100, that sets Report.PassedGate; it blocks nothing; nil: 60
-	Attempts int      `json:"attempts,omitzero" min:"0"`                    // Attempts limits the head's tries of an answer or a synthesis; 0: Policy.HeadAttempts
-	Serial   bool     `json:"serial,omitzero"`                              // Serial makes the specialists work one after the other
-	Agents   []Agent  `json:"agents,omitzero"`                              // Agents are the specialists, in any order
+	ID         string         `json:"id,omitzero" required:"true"`                  // ID names the department in routes, dependencies and reports; required, unique in the team
+	Name       string         `json:"name,omitzero"`                                // Name is for people and prompts, and need not be unique; "": ID
+	Head       string         `json:"head,omitzero" required:"true"`                // Head is the agent that leads; required. It may be in Agents, with settings of its own, and is never a specialist
+	OutputKey  string         `json:"outputKey,omitzero"`                           // OutputKey is the key of the output in Outcome.Output; "": ID
+	Priority   int            `json:"priority,omitzero"`                            // Priority orders departments of equal relevance; 1 comes first
+	Base       int            `json:"base,omitzero"`                                // Base is the relevance for any request, in hundredths
+	Keywords   map[string]int `json:"keywords,omitzero"`                            // Keywords are the hundredths of relevance that a word or phrase adds; see routing.Keyword
+	DependsOn  []string       `json:"dependsOn,omitzero"`                           // DependsOn has the departments whose results this one needs, if the request concerns them
+	MinQuality *float64       `json:"minQuality,omitzero" min:"0" max:"100"`        // MinQuality is the passing threshold, 0 to 100, of agents without their own; nil: 60. NewDepartment sets 80
+	Gate       *float64       `json:"gate,omitzero" default:"60" min:"0" max:"100"` // Gate is the quality, 0 to 100, that sets Report.PassedGate; it blocks nothing; nil: 60
+	Attempts   int            `json:"attempts,omitzero" min:"0"`                    // Attempts limits the head's tries of an answer or a synthesis; 0: Policy.HeadAttempts
+	Serial     bool           `json:"serial,omitzero"`                              // Serial makes the specialists work one after the other
+	Agents     []Agent        `json:"agents,omitzero"`                              // Agents are the specialists, in any order
 }
 
 // Agent has the settings of an agent of the host's roster.
@@ -46,94 +42,24 @@ type Department struct {
 // Its JSON may also have "maxRetries", which is Attempts without the first. It, "timeout"
 // and "temperature" may stand in an object "executionSettings".
 type Agent struct {
-	ID             string   `json:"id,omitzero" required:"true"`            // ID is the agent's name in the roster; required, unique in the team
-	Name           string   `json:"name,omitzero"`                          // Name is for people and prompts, and need not be unique; "": ID
-	Specialization string   `json:"specialization,omitzero"`                // Specialization says what the agent is good at, in a few words
-	Inactive       bool     `json:"inactive,omitzero"`                      // Inactive agents are never selected
-	SuccessRate    *float64 `json:"successRate,omitzero" min:"0" max:"100"` // SuccessRate is the share, 0 to 100, of its work that succeeded: see Learn; nil: unknown, which comes last
-
-	// Skills are looked for in the brief. A specialist is selected if it has one of those
-	// found; skills that no active specialist has do not count.
-	Skills []string `json:"skills,omitzero"`
-
-	// PassingThreshold is the least score, 0 to 100, that passes. Nil is missing: the
-	// department's MinQuality, else 60. 0 is no gate.
-	PassingThreshold *float64 `json:"passingThreshold,omitzero" min:"0" max:"100"`
-
-	Attempts int `json:"attempts,omitzero" min:"0"` // Attempts limits a specialist's tries, the first included; 0: Policy.Attempts
-
-	// Timeout limits one attempt, the engine's retries of transient errors included. An
-	// attempt that takes longer has failed. 0 means 300 s.
-	Timeout time.Duration `json:"timeout,omitzero" default:"300s" min:"0"`
-
-	// Temperature is sent with every request, 0 to 2; models that refuse one get none. Nil
-	// means 0.7, orchestrator.None sends none.
-	Temperature *float64 `json:"temperature,omitzero" default:"0.7"`
-
-	Estimate providers.NanoUSD `json:"estimate,omitzero" min:"0"` // Estimate is reserved before each call; 0: Limits.Estimate
-	Schema   json.RawMessage   `json:"schema,omitzero"`           // Schema is the JSON Schema that an output must fit, or the attempt fails; nil: any output fits
+	ID               string            `json:"id,omitzero" required:"true"`                 // ID is the agent's name in the roster; required, unique in the team
+	Name             string            `json:"name,omitzero"`                               // Name is for people and prompts, and need not be unique; "": ID
+	Specialization   string            `json:"specialization,omitzero"`                     // Specialization says what the agent is good at, in a few words
+	Inactive         bool              `json:"inactive,omitzero"`                           // Inactive agents are never selected
+	SuccessRate      *float64          `json:"successRate,omitzero" min:"0" max:"100"`      // SuccessRate is the share, 0 to 100, of its work that succeeded: see Learn; nil: unknown, which comes last
+	Skills           []string          `json:"skills,omitzero"`                             // Skills are looked for in the brief: one who has one of those found is selected. Skills that no active specialist has do not count
+	PassingThreshold *float64          `json:"passingThreshold,omitzero" min:"0" max:"100"` // PassingThreshold is the least score, 0 to 100, that passes; 0: no gate; nil: the department's MinQuality, else 60
+	Attempts         int               `json:"attempts,omitzero" min:"0"`                   // Attempts limits a specialist's tries, the first included; 0: Policy.Attempts
+	Timeout          time.Duration     `json:"timeout,omitzero" default:"300s" min:"0"`     // Timeout limits an attempt, the engine's retries of transient errors included; 0: 300 s
+	Temperature      *float64          `json:"temperature,omitzero" default:"0.7"`          // Temperature is sent with every request, 0 to 2, but to models that refuse one; nil: 0.7; orchestrator.None: none is sent
+	Estimate         providers.NanoUSD `json:"estimate,omitzero" min:"0"`                   // Estimate is reserved before each call; 0: Limits.Estimate
+	Schema           json.RawMessage   `json:"schema,omitzero"`                             // Schema is the JSON Schema that an output must fit, or the attempt fails; nil: any output fits
 }
 
 // NewDepartment returns a department whose agents need 80 unless they have their own
 // threshold.
 func NewDepartment(id, head string, agents ...Agent) Department {
 	return Department{ID: id, Head: head, MinQuality: new(80.0), Agents: agents}
-}
-
-// MarshalJSON implements json.Marshaler.
-func (a Agent) MarshalJSON() ([]byte, error) { return team.Encode(a) }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (a *Agent) UnmarshalJSON(b []byte) error {
-	type fields Agent
-	var read struct {
-		fields
-		Retries team.MaxRetries `json:"maxRetries"`
-	}
-	read.fields, read.Retries = fields(*a), team.MaxRetries{Attempts: &read.Attempts}
-	err := team.Decode(flat(b, "executionSettings"), &read)
-	*a = Agent(read.fields)
-	return err
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *Department) UnmarshalJSON(b []byte) error {
-	type fields Department
-	var read struct {
-		fields
-		Retries   team.MaxRetries `json:"maxRetries"`
-		Threshold **float64       `json:"minQualityThreshold"`
-	}
-	read.fields, read.Retries, read.Threshold = fields(*d), team.MaxRetries{Attempts: &read.Attempts}, &read.MinQuality
-	err := team.Decode(flat(b, "coordinationSettings"), &read)
-	*d = Department(read.fields)
-	return err
-}
-
-// flat returns a JSON object with the members of a group of settings as its own, and
-// with "serial" for "allowParallelExecution". What it cannot read is left for Decode.
-func flat(data []byte, group string) []byte {
-	var members, settings map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return data
-	}
-	if json.Unmarshal(members[group], &settings) == nil {
-		delete(members, group)
-		maps.Copy(members, settings)
-	}
-	const parallel = "allowParallelExecution"
-	switch string(members[parallel]) {
-	case "true":
-		delete(members, parallel)
-	case "false":
-		delete(members, parallel)
-		members["serial"] = json.RawMessage("true")
-	}
-	flat, err := json.Marshal(members)
-	if err != nil {
-		return data
-	}
-	return flat
 }
 
 // withDefaults returns d, which has the defaults of its tags, with those that depend on
@@ -171,23 +97,21 @@ func (d Department) specialists() []Agent {
 	return slices.DeleteFunc(slices.Clone(d.Agents), func(a Agent) bool { return a.ID == d.Head })
 }
 
-// target is the department as a Router sees it.
 func (d Department) target() routing.Target {
 	return routing.Target{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords, About: d.about()}
 }
 
 // about says what the department does, by its name and what its agents are good at.
 func (d Department) about() string {
-	crafts := []string{d.Name}
+	about := d.Name
 	for _, a := range d.Agents {
 		if a.Specialization != "" {
-			crafts = append(crafts, a.Specialization)
+			about += ", " + a.Specialization
 		}
 	}
-	return strings.Join(crafts, ", ")
+	return about
 }
 
-// candidate is the agent as a Selector sees it.
 func (a Agent) candidate() routing.Candidate {
 	return routing.Candidate{
 		ID: a.ID, Skills: a.Skills, Inactive: a.Inactive, SuccessRate: a.SuccessRate,
@@ -207,9 +131,7 @@ func (d Department) validate(f *team.Faults) {
 
 func (a Agent) validate(f *team.Faults, d Department) {
 	at := fmt.Sprintf("department %q: agent %q: ", d.ID, a.ID)
-	if a.Inactive && a.ID == d.Head {
-		f.Add("%sInactive: the head is not active", at)
-	}
+	f.If(a.Inactive && a.ID == d.Head, "%sInactive: the head is not active", at)
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
 		f.Add("%s%w", at, err)
 	}
@@ -221,4 +143,23 @@ func (a Agent) validate(f *team.Faults, d Department) {
 	if a.Temperature != nil && *a.Temperature != orchestrator.None {
 		f.Within(at+"Temperature", *a.Temperature, 0, 2)
 	}
+}
+
+//go:embed studio.json
+var studio []byte
+
+// MovieDepartments returns the studio of studio.json: story, character, visual,
+// image_quality, audio and production, with heads named <department>-head and
+// specialists named <department>-<skill>-specialist, an underscore in a department's ID
+// being a hyphen. Each name in characters counts as a keyword of the character
+// department, as "aladdin" does. The caller owns the result.
+func MovieDepartments(characters ...string) []Department {
+	var departments []Department
+	if err := json.Unmarshal(studio, &departments); err != nil {
+		panic(err) // the file is part of the package
+	}
+	for _, name := range characters {
+		departments[1].Keywords[name] = 35 // the character department
+	}
+	return departments
 }

@@ -18,16 +18,12 @@ import (
 
 // Input is one request to the team.
 type Input struct {
-	Prompt string   `json:"prompt"`         // Prompt is the request; blank is ErrEmptyRequest, more than Bounds.PromptBytes ErrRequestTooLarge
-	Only   []string `json:"only,omitempty"` // Only restricts the choice to these department IDs; all are scored still; empty: all
-
-	// RequiresSpecialists false lets heads answer alone, true asks specialists even for a
-	// simple brief. Nil leaves it to the complexity of each brief.
-	RequiresSpecialists *bool `json:"requiresSpecialists,omitempty"`
-
-	Vars    map[string]string    `json:"vars,omitempty"`    // Vars are the host's, for Rules.Steps
-	History map[string][]float64 `json:"history,omitempty"` // History has scores of earlier work, 0 to 100, by agent ID, for Rules.Threshold: see Learn
-	Limits  team.Limits          `json:"limits,omitzero"`   // Limits of this run; fields that are set stand over those of the Config
+	Prompt              string               `json:"prompt"`                        // Prompt is the request; blank is ErrEmptyRequest, more than Bounds.PromptBytes ErrRequestTooLarge
+	Only                []string             `json:"only,omitempty"`                // Only restricts the choice to these department IDs; all are scored still; empty: all
+	RequiresSpecialists *bool                `json:"requiresSpecialists,omitempty"` // RequiresSpecialists false lets heads answer alone, true asks specialists even for a simple brief; nil: by its complexity
+	Vars                map[string]string    `json:"vars,omitempty"`                // Vars are the host's, for Rules.Steps
+	History             map[string][]float64 `json:"history,omitempty"`             // History has scores of earlier work, 0 to 100, by agent ID, for Rules.Threshold: see Learn
+	Limits              team.Limits          `json:"limits,omitzero"`               // Limits of this run; fields that are set stand over those of the Config
 }
 
 // Outcome is the result of a request, also beside an error, with every finished report.
@@ -43,28 +39,12 @@ type Input struct {
 type Outcome struct {
 	orchestrator.Outcome
 
-	Message string        `json:"message,omitempty"` // Message is a sentence for users if there is no result; else ""
-	Route   routing.Route `json:"route"`             // Route says which departments were chosen, and why
-	Reports []Report      `json:"reports"`           // Reports are those of the chosen departments, in the order of the route
-
-	// Output has the outputs of departments that are done by their OutputKey, and
-	// under "result" that of the master, if there is one.
-	Output map[string]json.RawMessage `json:"output"`
-
-	Checks Checks `json:"checks"` // Checks are those of the whole result
+	Message string                     `json:"message,omitempty"` // Message is a sentence for users if there is no result; else ""
+	Route   routing.Route              `json:"route"`             // Route says which departments were chosen, and why
+	Reports []Report                   `json:"reports"`           // Reports are those of the chosen departments, in the order of the route
+	Output  map[string]json.RawMessage `json:"output"`            // Output has those of departments that are done by their OutputKey, and under "result" that of the master, if any
+	Checks  Checks                     `json:"checks"`            // Checks are those of the whole result
 }
-
-// MarshalJSON writes durations as "5m" and money in USD.
-func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
-
-// UnmarshalJSON reads an Outcome of any version.
-func (o *Outcome) UnmarshalJSON(b []byte) error { return team.DecodeLenient(b, o) }
-
-// MarshalJSON writes durations as "5m" and money in USD.
-func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
-
-// UnmarshalJSON reads an Input. Unknown fields are faults.
-func (in *Input) UnmarshalJSON(b []byte) error { return team.Decode(b, in) }
 
 // Result is what the team made, as text: the master's, or that of each department under its
 // key. "" means that there is none.
@@ -84,9 +64,7 @@ func (o Outcome) done() []Report {
 	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
 }
 
-// unableToGenerate is the message for users of a run without a result; the error says
-// why.
-const unableToGenerate = "Unable to generate content"
+const unableToGenerate = "Unable to generate content" // for users; the error says why
 
 // The codes of warnings, beside ErrRule and ErrNotPermitted. Who is an agent for the first
 // three and the master's agents, else a department; of the run's own it is "".
@@ -127,7 +105,6 @@ const (
 // Basis says who made the output of a department.
 type Basis string
 
-// The bases.
 const (
 	FromSpecialists  Basis = "specialists"        // synthesis of passing results
 	HeadOnly         Basis = "head-only"          // no specialist was asked
@@ -145,15 +122,11 @@ type Report struct {
 	Basis  Basis           `json:"basis,omitempty"`  // Basis says who made Output; "": nobody began
 	Output json.RawMessage `json:"output,omitempty"` // Output is the work: see Text; nil: there is none
 
-	// QualityScore is RawQuality as a whole number, halves up. Both are 0 to 100, and
-	// 0 unless Status is done and Ungraded is "".
-	QualityScore int     `json:"qualityScore"`
-	RawQuality   float64 `json:"rawQuality"`
+	QualityScore int     `json:"qualityScore"`       // QualityScore is RawQuality as a whole number, halves up
+	RawQuality   float64 `json:"rawQuality"`         // RawQuality is 0 to 100, and 0 unless Status is done and Ungraded is ""
 	Ungraded     string  `json:"ungraded,omitempty"` // Ungraded says why the head's work has no score; "": it has one
 
-	// SpecialistQuality is the quality of the specialists' work when none passed and
-	// the head answered instead.
-	SpecialistQuality *float64 `json:"specialistQuality,omitempty"`
+	SpecialistQuality *float64 `json:"specialistQuality,omitempty"` // SpecialistQuality is that of specialists of whom none passed, so that the head answered; nil: one passed, or none worked
 
 	Gate       float64 `json:"gate"`       // Gate is Department.Gate
 	PassedGate bool    `json:"passedGate"` // PassedGate only informs

@@ -50,18 +50,14 @@ func (r Report) card() page.Card {
 	if r.Basis != "" {
 		c.Tags = append(c.Tags, strings.ReplaceAll(string(r.Basis), "-", " "))
 	}
-	switch {
-	case r.Status != DepartmentDone:
-	case r.Ungraded == "":
+	if r.Status == DepartmentDone && r.Ungraded == "" {
 		c.Score = &page.Score{Value: r.RawQuality, Gate: r.Gate, Max: 100}
-	default:
-		c.Tags = append(c.Tags, "no score")
-		c.Why = "Not graded: " + r.Ungraded
+	} else if r.Status == DepartmentDone {
+		c.Tags, c.Why = append(c.Tags, "no score"), "Not graded: "+r.Ungraded
 	}
 	return c
 }
 
-// turns are the attempts of a specialist.
 func (s *SpecialistResult) turns() []page.Turn {
 	var turns []page.Turn
 	for i, a := range s.Attempts {

@@ -1,8 +1,13 @@
 package hierarchy
 
 import (
+	"strings"
+
 	"github.com/convene-go/convene/fsm"
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/routing"
 )
 
 // Move is an event of one of the state machines.
@@ -53,26 +58,19 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 	},
 })
 
-// statuses has the status of each phase in which a run ends.
-var statuses = map[Phase]orchestrator.Status{
-	phaseCompleted: orchestrator.Completed, phasePartial: orchestrator.Partial, phaseOutOfBudget: orchestrator.OutOfBudget,
-	phaseFailed: orchestrator.Failed, phaseCanceled: orchestrator.Canceled,
+// status is that of a run which has ended: they have the names of the last phases.
+func (p Phase) status() orchestrator.Status {
+	return orchestrator.Status(strings.ReplaceAll(string(p), "_", "-"))
 }
 
 // DepartmentPhase is where a department of a run is: a state of DepartmentPhases.
 type DepartmentPhase string
 
+// The exported phases are those in which a department ends. Report.Status is one of them.
 const (
 	departmentWaiting, departmentAnalyzing, departmentHeadDirect, departmentSpecialists  DepartmentPhase = "waiting", "analyzing", "head_direct", "specialists"
 	departmentReviewing, departmentSynthesizing, departmentFallback, departmentAssessing DepartmentPhase = "reviewing", "synthesizing", "fallback", "assessing"
-)
-
-// The phases in which a department ends. Report.Status is one of them.
-const (
-	DepartmentDone     DepartmentPhase = "done"
-	DepartmentFailed   DepartmentPhase = "failed"
-	DepartmentSkipped  DepartmentPhase = "skipped"
-	DepartmentCanceled DepartmentPhase = "canceled"
+	DepartmentDone, DepartmentFailed, DepartmentSkipped, DepartmentCanceled              DepartmentPhase = "done", "failed", "skipped", "canceled"
 )
 
 // DepartmentPhases returns the state machine of a department. "retry" is a further try of
@@ -134,3 +132,46 @@ var specialistPhases = fsm.MustNew(fsm.Definition[SpecialistPhase, Move, string]
 		{On: moveStop, To: specialistFailed},
 	},
 })
+
+// The kinds of a run's records, and which fields of their Event are set beside Path and
+// Moves. A [team.Run] adds hierarchy.run.started, hierarchy.run.finished with the Score, and
+// hierarchy.warning.raised.
+const (
+	EventRouteDecided   team.Kind = "hierarchy.route.decided"   // Route
+	EventChecksFinished team.Kind = "hierarchy.checks.finished" // Checks
+
+	EventDepartmentStarted   team.Kind = "hierarchy.department.started"   // nothing
+	EventDepartmentAnalyzed  team.Kind = "hierarchy.department.analyzed"  // Analysis
+	EventHeadAsked           team.Kind = "hierarchy.head.asked"           // Basis; the head answers directly
+	EventSpecialistsSelected team.Kind = "hierarchy.specialists.selected" // Agents
+	EventDepartmentReviewed  team.Kind = "hierarchy.department.reviewed"  // Agents, and their Reviews in this order
+	EventSynthesisReplaced   team.Kind = "hierarchy.synthesis.replaced"   // Agents, whose output is used, Score; Text says why
+	EventDepartmentFinished  team.Kind = "hierarchy.department.finished"  // Status, Score, Usage
+	EventDepartmentFailed    team.Kind = "hierarchy.department.failed"    // Status, Usage; Text says why
+	EventDepartmentSkipped   team.Kind = "hierarchy.department.skipped"   // Status; Text says why
+	EventDepartmentCanceled  team.Kind = "hierarchy.department.canceled"  // Status
+
+	// Specialists make attempts, and heads that answer or write a synthesis. Each attempt
+	// that started finishes.
+	EventAttemptStarted     team.Kind = "hierarchy.attempt.started"     // Attempt, Feedback on the one before
+	EventAttemptFinished    team.Kind = "hierarchy.attempt.finished"    // Attempt, Score, Decision; Text says why there is no output or no score
+	EventSpecialistFinished team.Kind = "hierarchy.specialist.finished" // Status, Result without its review and attempts
+)
+
+// Event is the data of the records that a run emits. The kind says which fields are set.
+// Path is "run", "dept/<id>", also for its head, or "dept/<id>/spec/<agent>".
+type Event struct {
+	team.Event
+
+	Route    *routing.Route         `json:"route,omitempty"`    // Route of the request
+	Analysis *routing.Analysis      `json:"analysis,omitempty"` // Analysis of the brief
+	Basis    Basis                  `json:"basis,omitempty"`    // Basis says why the head answers
+	Agents   []string               `json:"agents,omitempty"`   // Agents that the record is about
+	Attempt  *int                   `json:"attempt,omitempty"`  // Attempt is the number of the try, from 0
+	Feedback string                 `json:"feedback,omitempty"` // Feedback is what the try was told of the last one
+	Score    *float64               `json:"score,omitempty"`    // Score is 0 to 100; nil: there is none
+	Decision grading.Decision       `json:"decision,omitempty"` // Decision of the gate
+	Result   *SpecialistResult      `json:"result,omitempty"`   // Result of the specialist
+	Reviews  []grading.ReviewStatus `json:"reviews,omitempty"`  // Reviews of Agents
+	Checks   *Checks                `json:"checks,omitempty"`   // Checks of the whole result
+}

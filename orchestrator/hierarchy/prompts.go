@@ -31,22 +31,20 @@ type (
 		Output     string
 		Marks      []string // that the grade has; nil: the usual ones
 	}
-	synthesisPrompt struct {
+	resolvePrompt struct {
 		Department Department
 		Request    string
 		Results    []SpecialistResult
-		Note       string // of the resolver
+	}
+	synthesisPrompt struct {
+		resolvePrompt
+		Note string // of the resolver
 	}
 	refinePrompt struct {
 		Department   Department
 		Request      string
 		Draft        string
 		Round, Total int
-	}
-	resolvePrompt struct {
-		Department Department
-		Request    string
-		Results    []SpecialistResult
 	}
 	masterPrompt struct {
 		Request string
@@ -68,7 +66,7 @@ func samples() map[string][]any {
 		"brief.tmpl":     {briefPrompt{Needs: reports}},
 		"retry.tmpl":     {retryPrompt{Previous: "p", Feedback: "f", Marks: usual}, retryPrompt{}, retryPrompt{Fresh: true}},
 		"grade.tmpl":     {gradePrompt{Agent: agent, Marks: usual}, gradePrompt{}},
-		"synthesis.tmpl": {synthesisPrompt{Results: results, Note: "n"}, synthesisPrompt{Results: results}},
+		"synthesis.tmpl": {synthesisPrompt{resolvePrompt{Results: results}, "n"}, synthesisPrompt{resolvePrompt: resolvePrompt{Results: results}}},
 		"refine.tmpl":    {refinePrompt{}},
 		"resolve.tmpl":   {resolvePrompt{Results: results}},
 		"master.tmpl":    {masterPrompt{Reports: reports}},

@@ -6,7 +6,6 @@ import (
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -46,21 +45,14 @@ type Scores struct {
 	// grading.DefaultDimensions.
 	Output grading.Scorer `json:"output"`
 
-	// Staff makes the quality of specialists' work of their results: Name is the agent,
-	// Value the score. Nil: grading.DefaultApproval.
-	Staff grading.Scorer `json:"staff"`
-
-	// Overall makes Outcome.Score of the departments that have a quality: Name is the
-	// department, Value the quality, Weight the relevance, 0 to 1. Nil: grading.Mean{}.
-	Overall grading.Scorer `json:"overall"`
+	Staff   grading.Scorer `json:"staff"`   // Staff makes the quality of specialists' work: Name is the agent, Value the score; nil: grading.DefaultApproval
+	Overall grading.Scorer `json:"overall"` // Overall makes Outcome.Score: Name is the department, Value its quality, Weight its relevance, 0 to 1; nil: grading.Mean{}
 }
 
 // Steps are parts of the run that the host does in place of the team. Nil ones are skipped
 // or the team's. Those with a Context have effects only through it.
 type Steps struct {
-	// Agents are the agents that Steps and rules call or name, besides the team's own and
-	// those of a rule's method Agents() []string.
-	Agents []string
+	Agents []string // Agents are those that Steps and rules call or name, besides the team's own and those of a rule's method Agents() []string
 
 	// Brief writes the master's request to a department. needs are the reports of its
 	// dependencies, whose results are appended to every brief anyway. Nil: the request
@@ -72,12 +64,8 @@ type Steps struct {
 	// Policy.ResolveConflicts. An error is a warning.
 	Resolve func(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error)
 
-	// Validate are the checks across departments, run in order.
-	Validate []Check
-
-	// Consistency checks the reports against a knowledge service, in place of
-	// Master.Consistency.
-	Consistency Check
+	Validate    []Check // Validate are the checks across departments, run in order
+	Consistency Check   // Consistency checks the reports against a knowledge service, in place of Master.Consistency
 }
 
 // Check returns what is wrong with the reports of finished departments.
@@ -105,21 +93,13 @@ func DefaultRules() Rules {
 	}
 }
 
-// MarshalJSON returns the rules that are set. A rule that is not of its default's type is an
-// error that names it.
-func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, DefaultRules()) }
-
-// UnmarshalJSON reads each rule over the values of its default.
-func (r *Rules) UnmarshalJSON(b []byte) error { return team.DecodeRules(b, r, DefaultRules()) }
-
-func isPercent(x float64) bool { return x >= 0 && x <= 100 } // also refuses NaN
-
 // codeOf returns ErrRule or ErrNotPermitted if err has one of them, else "".
 func codeOf(err error) agent.Code {
-	for _, code := range []agent.Code{ErrRule, ErrNotPermitted} {
-		if errors.Is(err, code) {
-			return code
-		}
+	switch {
+	case errors.Is(err, ErrRule):
+		return ErrRule
+	case errors.Is(err, ErrNotPermitted):
+		return ErrNotPermitted
 	}
 	return ""
 }

@@ -16,9 +16,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 		return err
 	}
 	d.report.Basis = FromSpecialists
-	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{
-		Department: d.Department, Request: brief, Results: passing, Note: d.resolve(c, brief, passing),
-	})
+	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{resolvePrompt{d.Department, brief, passing}, d.resolve(c, brief, passing)})
 	if err == nil {
 		draft, err = d.refine(c, brief, draft)
 	}
@@ -62,7 +60,6 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 	return b, err
 }
 
-// keep sets a synthesis as the output of the department.
 func (d *department) keep(c *orchestrator.Context, b Attempt) {
 	d.report.Output = b.Output
 	if !d.run.cfg.Policy.GradeHeads || b.Decision == grading.Accept {
@@ -94,13 +91,9 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 // headResolve lets the head say which statement is right where passing results contradict
 // each other.
 func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
-	text, err := r.Prompts.Fill("resolve.tmpl", resolvePrompt{d, brief, passing})
-	if err != nil {
-		return "", err
-	}
 	head := d.head()
 	head.Schema = nil // it is for its work
-	resp, err := c.Call(d.Head, r.request(head, d.ID, text))
+	resp, err := r.call(c, head, d.ID, "resolve.tmpl", resolvePrompt{d, brief, passing})
 	return resp.Text, err
 }
 
