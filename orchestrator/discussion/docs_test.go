@@ -19,6 +19,7 @@ import (
 const manual = "../../docs/discussion.md"
 
 func TestManual(t *testing.T) {
+	t.Parallel()
 	data, err := os.ReadFile(manual)
 	require.NoError(t, err)
 	text := string(data)

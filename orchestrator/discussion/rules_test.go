@@ -118,6 +118,7 @@ func TestRules(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			cfg := discussion.Standard(nil)
 			cfg.Rules, cfg.Policy.Attempts = tt.rules, 1
 			d := debate{cfg: cfg, cast: tt.cast, extra: []discussion.Role{"muse"}}
@@ -132,6 +133,7 @@ func TestRules(t *testing.T) {
 }
 
 func TestRulesStandTheChecks(t *testing.T) {
+	t.Parallel()
 	c, _ := debate{cfg: discussion.Standard(nil)}.open(t)
 	c.Quick = true
 	flowtest.Rules(t, func() discussion.Config {
@@ -233,6 +235,7 @@ func TestPermits(t *testing.T) {
 		tt.cfg.Rules.Permit = orchestrator.AskFirst{Moves: func(m orchestrator.Move) bool { return m.Event == tt.move }}
 		for _, answer := range []bool{true, false} {
 			t.Run(tt.move, func(t *testing.T) {
+				t.Parallel()
 				c, _ := debate{cfg: tt.cfg}.open(t)
 				c.Answers = map[string]any{"permit/run/" + tt.move: answer}
 				out, _, err := c.Run(t)
