@@ -91,7 +91,7 @@ func (r *run) topUp(c *orchestrator.Context) error {
 	m, _ := r.cfg.member(Ideation)
 	missing := func() int { return r.cfg.Policy.MinIdeas - len(r.out.Discussion.Ideas) }
 	of := orchestrator.Working{Role: "ideas", ID: string(Ideation), Max: r.cfg.Policy.Attempts}
-	for tries := []orchestrator.Try{r.tried(m.Agent, nil)}; missing() > 0; tries = append(tries, r.tried(m.Agent, nil)) {
+	for tries := []orchestrator.Try{r.tried(m.Agent)}; missing() > 0; tries = append(tries, r.tried(m.Agent)) {
 		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
 		if err == nil && again.Retry {
 			err = c.Sleep(again.After)

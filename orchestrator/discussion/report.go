@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
@@ -24,15 +25,21 @@ func (r *run) visualize(c *orchestrator.Context) error {
 	if r.out.Report = unfence(m.Content); err == nil && r.out.Report == "" {
 		err = team.ErrSilent
 	}
+	return r.without(c, UICreator, warnReportFailed, err)
+}
+
+// without makes the failure of a member whom the run does not need, or a missing budget for
+// it, a warning. It returns an error that ends the run nevertheless.
+func (r *run) without(c *orchestrator.Context, role Role, code agent.Code, err error) error {
 	switch {
 	case err == nil:
-	case !team.Ends(err):
-		r.Warn(c, warnReportFailed, string(UICreator), "%s", err.Error())
+		return nil
 	case team.Broke(c, err):
-		r.Warn(c, warnBudget, string(UICreator), "%s", err.Error())
-	default:
+		code = warnBudget
+	case team.Ends(err):
 		return err
 	}
+	r.Warn(c, code, string(role), "%s", err.Error())
 	return nil
 }
 

@@ -20,7 +20,7 @@ func (r *run) explore(c *orchestrator.Context) error {
 		if err != nil {
 			return err
 		}
-		tries = append(tries, r.tried(leader.Agent, nil))
+		tries = append(tries, r.tried(leader.Agent))
 		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}, tries)
 		switch {
 		case err != nil:
@@ -43,8 +43,8 @@ func (r *run) explore(c *orchestrator.Context) error {
 }
 
 // tried is a try for the Retrier: its score is the number of ideas by now.
-func (r *run) tried(member string, err error) orchestrator.Try {
-	return orchestrator.Try{Agent: member, Err: err, Score: new(float64(len(r.out.Discussion.Ideas)))}
+func (r *run) tried(member string) orchestrator.Try {
+	return orchestrator.Try{Agent: member, Score: new(float64(len(r.out.Discussion.Ideas)))}
 }
 
 // longest is the number of turns that a round may have.

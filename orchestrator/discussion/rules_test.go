@@ -167,8 +167,8 @@ func TestRulesThatFail(t *testing.T) {
 			return []discussion.Evaluation{{IdeaID: "idea-1", Score: new(math.NaN()), Criteria: map[string]float64{"impact": 3}}}, nil
 		})}},
 		{"Scorer errs", "idea-1", "Rules.Scorer: no", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 0, errors.New("no") })}},
-		{"Scorer is out of range", "idea-1", "Rules.Scorer: the score is 11, want 0 to 10", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 11, nil })}},
-		{"Gate decides nothing", "idea-1", `Rules.Gate: the decision is "maybe", want one of grading's`, discussion.Rules{Gate: grading.GateWith(func(grading.Standing) grading.Decision { return "maybe" })}},
+		{"Scorer is out of range", "idea-1", "Rules.Scorer: it is 11, want 0 to 10", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 11, nil })}},
+		{"Gate decides nothing", "idea-1", `Rules.Gate: it is "maybe", want one of ["accept" "revise" "discard"]`, discussion.Rules{Gate: grading.GateWith(func(grading.Standing) grading.Decision { return "maybe" })}},
 		{"Ranker forgets one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return all[1:] })}},
 		{"Ranker repeats one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return append(all, all[0]) })}},
 		{"Retrier panics", leader, "Rules.Retrier panicked: oh", discussion.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again { panic("oh") })}},

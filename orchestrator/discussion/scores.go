@@ -179,9 +179,8 @@ func (r *run) score(c *orchestrator.Context, id string, e Evaluation) (float64, 
 	if e.Score != nil {
 		return grading.Round6(*e.Score), nil
 	}
-	return team.Rule(r.Run, c, id, "Rules.Scorer", func() (float64, error) {
-		score, err := r.cfg.Rules.Scorer.Score(marksOf(e.Criteria, r.cfg.criteria()))
-		return grading.Round6(score), cmp.Or(err, inRange("the score", score))
+	return team.Figure(r.Run, c, id, "Rules.Scorer", maxScore, func() (float64, error) {
+		return r.cfg.Rules.Scorer.Score(marksOf(e.Criteria, r.cfg.criteria()))
 	})
 }
 
@@ -196,13 +195,7 @@ func marksOf(figures map[string]float64, names []string) (marks grading.Marks) {
 
 // passes asks Rules.Gate whether a score is good enough.
 func (r *run) passes(c *orchestrator.Context, id string, score float64) (bool, error) {
-	return team.Rule(r.Run, c, id, "Rules.Gate", func() (bool, error) {
-		s := grading.Standing{Of: grading.Subject{ID: id}, Score: score, Threshold: r.cfg.Policy.Threshold, Try: 1, Most: 1}
-		switch decision := r.cfg.Rules.Gate.Decide(s); decision {
-		case grading.Accept, grading.Revise, grading.Discard:
-			return decision == grading.Accept, nil
-		default:
-			return false, fmt.Errorf("the decision is %q, want one of grading's", decision)
-		}
-	})
+	s := grading.Standing{Of: grading.Subject{ID: id}, Score: score, Threshold: r.cfg.Policy.Threshold, Try: 1, Most: 1}
+	decision, err := team.Decide(r.Run, c, id, "Rules.Gate", r.cfg.Rules.Gate, s, grading.Accept, grading.Revise, grading.Discard)
+	return decision == grading.Accept, err
 }

@@ -73,15 +73,14 @@ func (r *run) choose(c *orchestrator.Context) error {
 		return nil
 	}
 	m, err := r.say(c, turn{role: TeamLeader, kind: typeSelection, prompt: "select.tmpl"})
-	switch {
-	case err == nil:
+	if err == nil {
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
-	case !team.Ends(err): // the score decides anyway
-		r.Warn(c, warnAgentFailed, string(TeamLeader), "%s", err.Error())
-	case !team.Broke(c, err) || !r.scored():
+	}
+	if team.Ends(err) && !r.scored() { // only the leader could choose
 		return err
-	default: // decide without the leader
-		r.Warn(c, warnBudget, string(TeamLeader), "%s", err.Error())
+	}
+	if err := r.without(c, TeamLeader, warnAgentFailed, err); err != nil {
+		return err
 	}
 	return r.decide(c)
 }

@@ -41,27 +41,6 @@ func (f *Faults) WithinIfSet(field string, x *float64, low, high float64) {
 	}
 }
 
-// Least adds a fault if n is less than low.
-func Least[N ~int | ~int64](f *Faults, field string, n, low N) {
-	if n < low {
-		f.Add("%s is %v, want %v or more", field, n, low)
-	}
-}
-
-// Counts adds a fault for each whole number, duration or amount of money that is less than
-// low. group is a struct in a Config, and name is its name there.
-func (f *Faults) Counts(name string, group any, low int64) {
-	v := reflect.ValueOf(group)
-	for i := range v.NumField() {
-		n := v.Field(i)
-		if n.CanInt() && n.Int() < low {
-			want := reflect.New(n.Type()).Elem()
-			want.SetInt(low)
-			f.Add("%s.%s is %v, want %v or more", name, v.Type().Field(i).Name, n, want)
-		}
-	}
-}
-
 // Err returns all faults in one error, in the order in which they were added, or nil.
 func (f *Faults) Err() error { return errors.Join(f.errs...) }
 

@@ -39,21 +39,10 @@ func TestFaults(t *testing.T) {
 	require.NoError(t, f.Err())
 	f.Within("Cut", 0.5, 0, 1)
 	f.Within("Cut", 1, 0, 1)
-	team.Least(&f, "Rounds", 1, 1)
 	require.NoError(t, f.Err())
 	f.Within("Cut", math.NaN(), 0, 1)
 	f.Within("Score", 10.1, 0, 10)
-	team.Least(&f, "Rounds", 0, 1)
-	team.Least(&f, "Wait", -time.Second, 0)
-	require.EqualError(t, f.Err(), "Cut is NaN, want 0 to 1\nScore is 10.1, want 0 to 10\nRounds is 0, want 1 or more\nWait is -1s, want 0s or more")
-}
-
-func TestCounts(t *testing.T) {
-	var f team.Faults
-	f.Counts("Limits", group{Wait: -1, Money: -1, Calls: -1}, orchestrator.None)
-	require.NoError(t, f.Err())
-	f.Counts("Limits", group{Wait: -1, Money: -2, Calls: 1}, 0)
-	require.EqualError(t, f.Err(), "Limits.Wait is -1ns, want 0s or more\nLimits.Money is -2, want 0 or more")
+	require.EqualError(t, f.Err(), "Cut is NaN, want 0 to 1\nScore is 10.1, want 0 to 10")
 }
 
 func TestClone(t *testing.T) {

@@ -121,7 +121,7 @@ func (s Shares) Validate() error {
 			f.Within(bound.field, bound.x, 0, 1)
 		}
 	}
-	team.Least(&f, "StaleAfter", s.StaleAfter, orchestrator.None)
+	f.If(s.StaleAfter < orchestrator.None, "StaleAfter is %v, want -1ns or more", s.StaleAfter)
 	return f.Err()
 }
 
