@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -29,8 +28,7 @@ func readDuration(data []byte) (time.Duration, error) {
 	if text == noneText {
 		return none, nil
 	}
-	var unquoted string
-	if json.Unmarshal(data, &unquoted) == nil && text != "null" {
+	if unquoted, ok := textOf(data); ok {
 		text = unquoted
 	} else {
 		text += "s"
@@ -49,15 +47,28 @@ func moneyText(m providers.NanoUSD) string {
 	case -providers.USD: // -1 USD must not read as None
 		return "-1.0"
 	}
-	text := new(big.Rat).SetFrac64(int64(m), int64(providers.USD)).FloatString(9)
+	sign, whole, parts := "", uint64(m), uint64(providers.USD)
+	if m < 0 {
+		sign, whole = "-", -whole
+	}
+	text := fmt.Sprintf("%s%d.%09d", sign, whole/parts, whole%parts)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
+
+// zeros are the decimals of money.
+const zeros = "000000000"
 
 // readMoney reads a decimal number of USD, exactly, or -1 for None.
 func readMoney(data []byte) (providers.NanoUSD, error) {
 	text := string(data)
 	if text == noneText {
 		return none, nil
+	}
+	whole, parts, _ := strings.Cut(text, ".")
+	if len(parts) <= len(zeros) {
+		if n, err := strconv.ParseInt(whole+parts+zeros[len(parts):], 10, 64); err == nil {
+			return providers.NanoUSD(n), nil
+		}
 	}
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	amount, ok := new(big.Rat), len(exponent) <= 4 // a longer one would fill the memory

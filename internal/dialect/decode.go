@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Decode reads what Encode has written into v, a pointer. A duration may also be a number of
@@ -28,20 +28,24 @@ func (d decoder) all(data []byte, v any) error {
 		var any json.RawMessage
 		return faultOf(json.Unmarshal(data, &any), "is no JSON: ")
 	}
-	if faults := d.form(data, reflect.ValueOf(v).Elem()); len(faults) > 0 {
+	at := reflect.ValueOf(v).Elem()
+	if faults := d.form(bytes.TrimSpace(data), at, shapeOf(at.Type())); len(faults) > 0 {
 		return faults
 	}
 	return nil
 }
 
-// value reads data, which is JSON, into v, which has an address.
-func (d decoder) value(data []byte, v reflect.Value) Faults {
-	if v.Type() != durations && v.Type() != moneys && v.Kind() != reflect.Pointer && v.Kind() != reflect.Interface {
-		if own := v.Addr().Type(); own.Implements(readsJSON) || own.Implements(readsText) {
-			return plainly(data, v)
+// value reads data, which is JSON without space around it, into v, which has an address.
+func (d decoder) value(data []byte, v reflect.Value, s *shape) Faults {
+	if s.readsJSON {
+		if own, ok := reflect.TypeAssert[json.Unmarshaler](v.Addr()); ok {
+			return faultOf(own.UnmarshalJSON(data), "")
 		}
 	}
-	return d.form(data, v)
+	if s.reads {
+		return plainly(data, v)
+	}
+	return d.form(data, v, s)
 }
 
 // plainly reads as encoding/json does.
@@ -50,44 +54,40 @@ func plainly(data []byte, v reflect.Value) Faults {
 }
 
 // form reads by the kind of v, and calls no method of it.
-func (d decoder) form(data []byte, v reflect.Value) Faults {
-	isNull := bytes.Equal(bytes.TrimSpace(data), []byte("null"))
+func (d decoder) form(data []byte, v reflect.Value, s *shape) Faults {
+	isNull := data[0] == 'n'
 	switch {
-	case v.Type() == durations:
+	case s.amount && v.Type() == durations:
 		read, err := readDuration(data)
 		return set(v, int64(read), err)
-	case v.Type() == moneys:
+	case s.amount:
 		read, err := readMoney(data)
 		return set(v, int64(read), err)
-	case v.Kind() == reflect.Pointer && !isNull:
+	case s.kind == reflect.Pointer && !isNull:
 		if v.IsNil() {
 			v.Set(reflect.New(v.Type().Elem()))
 		}
-		return d.value(data, v.Elem())
-	case v.Kind() == reflect.Pointer:
+		return d.value(data, v.Elem(), s.elem)
+	case s.kind == reflect.Pointer:
 		v.SetZero()
 		return nil
-	case isNull && v.Kind() != reflect.Interface:
+	case isNull && s.kind != reflect.Interface:
 		return nil
 	}
-	switch v.Kind() { //nolint:exhaustive // the rest is as encoding/json reads it
+	switch s.kind { //nolint:exhaustive // the rest is scalar, or as encoding/json reads it
 	case reflect.Struct:
-		return d.object(data, v)
+		return d.object(data, v, s)
 	case reflect.Map:
-		return d.entries(data, v)
+		return d.entries(data, v, s)
 	case reflect.Slice, reflect.Array:
-		if !isBytes(v.Type()) {
-			return d.list(data, v)
+		if !s.bytes {
+			return d.list(data, v, s)
 		}
 	}
-	if t, ok := basic[v.Kind()]; ok && t != v.Type() {
-		read := reflect.New(t).Elem()
-		read.Set(v.Convert(t))
-		faults := plainly(data, read)
-		v.Set(read.Convert(v.Type()))
-		return faults
+	if s.plain == nil {
+		return plainly(data, v)
 	}
-	return plainly(data, v)
+	return scalar(data, v, s)
 }
 
 func set(v reflect.Value, n int64, err error) Faults {
@@ -98,41 +98,104 @@ func set(v reflect.Value, n int64, err error) Faults {
 	return nil
 }
 
-func (d decoder) object(data []byte, v reflect.Value) (all Faults) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return faultOf(err, "")
+// scalar reads a text, a number or a bool.
+func scalar(data []byte, v reflect.Value, s *shape) Faults {
+	switch s.kind { //nolint:exhaustive // the others are rare
+	case reflect.String:
+		if text, ok := textOf(data); ok {
+			v.SetString(text)
+			return nil
+		}
+	case reflect.Bool:
+		if data[0] == 't' || data[0] == 'f' {
+			v.SetBool(data[0] == 't')
+			return nil
+		}
+	case reflect.Int, reflect.Int64:
+		if n, err := strconv.ParseInt(string(data), 10, 64); err == nil && !v.OverflowInt(n) {
+			v.SetInt(n)
+			return nil
+		}
+	case reflect.Float64:
+		if data[0] == '-' || data[0] >= '0' && data[0] <= '9' {
+			if n, err := strconv.ParseFloat(string(data), 64); err == nil {
+				v.SetFloat(n)
+				return nil
+			}
+		}
 	}
-	for _, f := range fieldsOf(v.Type()) {
-		if raw, ok := members[f.name]; ok {
-			delete(members, f.name)
-			all = all.at(f.name, d.value(raw, f.make(v)))
+	if s.plain == v.Type() {
+		return plainly(data, v)
+	}
+	read := reflect.New(s.plain).Elem()
+	read.Set(v.Convert(s.plain))
+	faults := plainly(data, read)
+	v.Set(read.Convert(v.Type()))
+	return faults
+}
+
+// notA returns the fault of data that is another kind of JSON than that of like.
+func notA(like any, data []byte) Faults { return faultOf(json.Unmarshal(data, like), "") }
+
+func (d decoder) object(data []byte, v reflect.Value, s *shape) (all Faults) {
+	if data[0] != '{' {
+		return notA(&struct{}{}, data)
+	}
+	var room [24][]byte
+	found, unknown := room[:], []string(nil) // the last value of each field
+	if len(s.fields) > len(room) {
+		found = make([][]byte, len(s.fields))
+	}
+	for name, value := range members(data) {
+		i, ok := s.fieldNamed[string(name[1:len(name)-1])] // no allocation
+		if !ok {
+			text, _ := textOf(name)
+			if i, ok = s.fieldNamed[text]; !ok {
+				unknown = append(unknown, text)
+				continue
+			}
+		}
+		found[i] = value
+	}
+	for i := range s.fields {
+		if f := &s.fields[i]; found[i] != nil {
+			all = all.at(f.name, d.value(found[i], f.make(v), f.shape))
 		}
 	}
 	if d.lenient {
 		return all
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
+	slices.Sort(unknown)
+	for _, name := range slices.Compact(unknown) {
 		all = all.at(name, Faults{{What: "is unknown"}})
 	}
 	return all
 }
 
 // entries reads an object into a copy of a map, beside the entries that it has.
-func (d decoder) entries(data []byte, v reflect.Value) (all Faults) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return faultOf(err, "")
+func (d decoder) entries(data []byte, v reflect.Value, s *shape) (all Faults) {
+	if data[0] != '{' {
+		return notA(&map[string]json.RawMessage{}, data)
 	}
-	own := reflect.MakeMapWithSize(v.Type(), v.Len()+len(members))
+	t := v.Type()
+	own := reflect.MakeMapWithSize(t, v.Len())
 	for key, at := range v.Seq2() {
 		own.SetMapIndex(key, at)
 	}
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		key, at := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		faults := readKey(name, key)
+	texts := t.Key().Kind() == reflect.String && !reflect.PointerTo(t.Key()).Implements(readsText)
+	key, at := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+	for text, value := range members(data) {
+		name, _ := textOf(text)
+		at.SetZero()
+		var faults Faults
+		if texts {
+			key.SetString(name)
+		} else {
+			key.SetZero()
+			faults = readKey(name, key)
+		}
 		if faults == nil {
-			faults = d.value(members[name], at)
+			faults = d.value(value, at, s.elem)
 		}
 		all = all.at(name, faults)
 		own.SetMapIndex(key, at)
@@ -140,6 +203,7 @@ func (d decoder) entries(data []byte, v reflect.Value) (all Faults) {
 	if len(all) == 0 {
 		v.Set(own)
 	}
+	slices.SortStableFunc(all, func(a, b Fault) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
@@ -147,26 +211,30 @@ func readKey(name string, key reflect.Value) Faults {
 	if text, ok := reflect.TypeAssert[encoding.TextUnmarshaler](key.Addr()); ok {
 		return faultOf(text.UnmarshalText([]byte(name)), "is no key: ")
 	}
-	if key.Kind() == reflect.String {
-		key.SetString(name)
-		return nil
-	}
 	return faultOf(json.Unmarshal([]byte(name), key.Addr().Interface()), "is no key: ")
 }
 
-func (d decoder) list(data []byte, v reflect.Value) (all Faults) {
-	var elements []json.RawMessage
-	if err := json.Unmarshal(data, &elements); err != nil {
-		return faultOf(err, "")
+func (d decoder) list(data []byte, v reflect.Value, s *shape) (all Faults) {
+	if data[0] != '[' {
+		return notA(&[]json.RawMessage{}, data)
 	}
 	own := reflect.New(v.Type()).Elem()
-	if v.Kind() == reflect.Slice {
-		own.Set(reflect.MakeSlice(v.Type(), len(elements), len(elements)))
-	}
-	for i, element := range elements {
-		if i < own.Len() { // encoding/json drops what an array has no room for
-			all = all.at("["+strconv.Itoa(i)+"]", d.value(element, own.Index(i)))
+	if s.kind == reflect.Slice {
+		n := 0
+		for range members(data) {
+			n++
 		}
+		own.Set(reflect.MakeSlice(v.Type(), n, n))
+	}
+	i := 0
+	for _, element := range members(data) {
+		if i == own.Len() { // encoding/json drops what an array has no room for
+			break
+		}
+		if faults := d.value(element, own.Index(i), s.elem); faults != nil {
+			all = all.at("["+strconv.Itoa(i)+"]", faults)
+		}
+		i++
 	}
 	if len(all) == 0 {
 		v.Set(own)

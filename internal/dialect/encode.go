@@ -2,8 +2,7 @@
 // events and what lists of runs show.
 //
 // It is that of encoding/json without its escapes for HTML, and with two differences at any
-// depth: a time.Duration is a text
-// such as "5m0s", and a providers.NanoUSD is a decimal number of USD. In both, -1 stands for
+// depth: a time.Duration is a text such as "5m0s", and a providers.NanoUSD is a decimal number of USD. In both, -1 stands for
 // orchestrator.None. Types with methods for JSON or text keep their own form. The type that
 // is given to Encode or Decode is the exception: its methods may call them.
 //
@@ -22,10 +21,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -35,21 +38,11 @@ const deepest = 1000
 
 var errTooDeep = fmt.Errorf("is nested more than %d deep: does it contain itself?", deepest)
 
-// The types with a form of their own in the dialect.
-var (
-	durations = reflect.TypeFor[time.Duration]()
-	moneys    = reflect.TypeFor[providers.NanoUSD]()
-)
-
-// The methods with which a type writes and reads its JSON itself.
-var (
-	writesJSON, readsJSON = reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler]()
-	writesText, readsText = reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
 // Encode returns the JSON of v. An error has the path of what has no JSON form.
 func Encode(v any) ([]byte, error) {
-	var e encoder
+	e := encoders.Get().(*encoder) //nolint:errcheck // nothing else is in it
+	defer encoders.Put(e)
+	e.Reset()
 	at := reflect.ValueOf(v)
 	for at.Kind() == reflect.Pointer && !at.IsNil() {
 		at = at.Elem()
@@ -59,35 +52,37 @@ func Encode(v any) ([]byte, error) {
 		own.Set(at)
 		at = own
 	}
-	if err := e.form(at, 0); err != nil {
+	if err := e.formAny(at, 0); err != nil {
 		return nil, err
 	}
-	return e.Bytes(), nil
+	return bytes.Clone(e.Bytes()), nil
 }
 
 // encoder is the JSON that was written so far.
 type encoder struct{ bytes.Buffer }
 
-// value writes v in the form that its type has.
-func (e *encoder) value(v reflect.Value, depth int) error {
-	if depth > deepest {
-		return Faults{{What: errTooDeep.Error()}}
-	}
-	if v.IsValid() && v.Type() != durations && v.Type() != moneys && v.Kind() != reflect.Interface {
-		if v.CanAddr() && v.Kind() != reflect.Pointer && writes(reflect.PointerTo(v.Type())) {
-			return e.own(v.Addr())
-		}
-		if writes(v.Type()) {
-			return e.own(v)
-		}
-	}
-	return e.form(v, depth)
-}
+var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-func writes(t reflect.Type) bool { return t.Implements(writesJSON) || t.Implements(writesText) }
+// value writes v in the form that its type has.
+func (e *encoder) value(v reflect.Value, s *shape, depth int) error {
+	switch {
+	case depth > deepest:
+		return Faults{{What: errTooDeep.Error()}}
+	case s.writesAt && v.CanAddr():
+		return e.own(v.Addr())
+	case s.writes:
+		return e.own(v)
+	}
+	return e.form(v, s, depth)
+}
 
 // own writes what encoding/json makes of v.
 func (e *encoder) own(v reflect.Value) error {
+	if v.Type() == times || v.Type() == reflect.PointerTo(times) && !v.IsNil() {
+		if text, err := v.Interface().(encoding.TextAppender).AppendText(e.AvailableBuffer()); err == nil { //nolint:errcheck // times are
+			return e.text(string(text))
+		}
+	}
 	into := json.NewEncoder(e)
 	into.SetEscapeHTML(false)
 	if err := into.Encode(v.Interface()); err != nil {
@@ -97,51 +92,102 @@ func (e *encoder) own(v reflect.Value) error {
 	return nil
 }
 
-// form writes v by its kind, and calls no method of it.
-func (e *encoder) form(v reflect.Value, depth int) error {
-	switch {
-	case !v.IsValid():
+// formAny is form for a value of any type, or none.
+func (e *encoder) formAny(v reflect.Value, depth int) error {
+	if !v.IsValid() {
 		e.WriteString("null")
 		return nil
-	case v.Type() == durations:
+	}
+	return e.form(v, shapeOf(v.Type()), depth)
+}
+
+// form writes v by its kind, and calls no method of it.
+func (e *encoder) form(v reflect.Value, s *shape, depth int) error {
+	switch {
+	case s.amount && v.Type() == durations:
 		e.WriteString(durationText(time.Duration(v.Int())))
 		return nil
-	case v.Type() == moneys:
+	case s.amount:
 		e.WriteString(moneyText(providers.NanoUSD(v.Int())))
 		return nil
 	}
-	switch v.Kind() { //nolint:exhaustive // the rest is as encoding/json writes it
-	case reflect.Interface, reflect.Pointer:
-		return e.value(v.Elem(), depth+1)
-	case reflect.Struct:
-		return e.object(v, depth)
-	case reflect.Map:
-		return e.entries(v, depth)
-	case reflect.Slice, reflect.Array:
-		return e.list(v, depth)
-	default:
-		if plain, ok := basic[v.Kind()]; ok {
-			v = v.Convert(plain)
+	switch s.kind { //nolint:exhaustive // the rest is as encoding/json writes it
+	case reflect.Interface:
+		if v.IsNil() {
+			e.WriteString("null")
+			return nil
 		}
-		return e.own(v)
+		return e.value(v.Elem(), shapeOf(v.Elem().Type()), depth+1)
+	case reflect.Pointer:
+		if v.IsNil() {
+			e.WriteString("null")
+			return nil
+		}
+		return e.value(v.Elem(), s.elem, depth+1)
+	case reflect.Struct:
+		return e.object(v, s, depth)
+	case reflect.Map:
+		return e.entries(v, s, depth)
+	case reflect.Slice, reflect.Array:
+		return e.list(v, s, depth)
+	default:
+		return e.scalar(v, s)
 	}
 }
 
-// basic has the type without methods of each kind of scalar.
-var basic = map[reflect.Kind]reflect.Type{}
-
-func init() {
-	for _, v := range []any{
-		false, "", 0, int8(0), int16(0), int32(0), int64(0), uint(0), uint8(0), uint16(0), uint32(0), uint64(0), uintptr(0), float32(0), 0.0,
-	} {
-		basic[reflect.TypeOf(v).Kind()] = reflect.TypeOf(v)
+// scalar writes a text, a number or a bool.
+func (e *encoder) scalar(v reflect.Value, s *shape) error {
+	switch {
+	case s.kind == reflect.String:
+		return e.text(v.String())
+	case s.kind == reflect.Bool:
+		e.Write(strconv.AppendBool(e.AvailableBuffer(), v.Bool()))
+		return nil
+	case v.CanInt():
+		e.Write(strconv.AppendInt(e.AvailableBuffer(), v.Int(), 10))
+		return nil
+	case s.kind == reflect.Float64:
+		if n := v.Float(); n == 0 && !math.Signbit(n) || math.Abs(n) >= 1e-6 && math.Abs(n) < 1e21 { // no exponent
+			e.Write(strconv.AppendFloat(e.AvailableBuffer(), n, 'f', -1, 64))
+			return nil
+		}
 	}
+	if s.plain != nil {
+		v = v.Convert(s.plain)
+	}
+	return e.own(v)
 }
 
-func (e *encoder) object(v reflect.Value, depth int) error {
+// text writes a text.
+func (e *encoder) text(text string) error {
+	if !utf8.ValidString(text) || strings.Contains(text, "\u2028") || strings.Contains(text, "\u2029") {
+		return e.own(reflect.ValueOf(text))
+	}
+	e.WriteByte('"')
+	from := 0
+	for i := range len(text) {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		e.WriteString(text[from:i])
+		from = i + 1
+		if short := strings.IndexByte("\"\\\b\f\n\r\t", c); short >= 0 {
+			e.Write([]byte{'\\', "\"\\bfnrt"[short]})
+		} else {
+			e.WriteString(`\u00` + string("0123456789abcdef"[c>>4]) + string("0123456789abcdef"[c&15]))
+		}
+	}
+	e.WriteString(text[from:])
+	e.WriteByte('"')
+	return nil
+}
+
+func (e *encoder) object(v reflect.Value, s *shape, depth int) error {
 	e.WriteByte('{')
 	first := true
-	for _, f := range fieldsOf(v.Type()) {
+	for i := range s.fields {
+		f := &s.fields[i]
 		at, ok := f.in(v)
 		if !ok || f.omits(at) {
 			continue
@@ -150,8 +196,8 @@ func (e *encoder) object(v reflect.Value, depth int) error {
 			e.WriteByte(',')
 		}
 		first = false
-		e.key(f.name)
-		if err := e.value(at, depth+1); err != nil {
+		e.WriteString(f.key)
+		if err := e.value(at, f.shape, depth+1); err != nil {
 			return within(f.name, err)
 		}
 	}
@@ -159,13 +205,8 @@ func (e *encoder) object(v reflect.Value, depth int) error {
 	return nil
 }
 
-func (e *encoder) key(name string) {
-	_ = e.own(reflect.ValueOf(name)) // a text always has a JSON form
-	e.WriteByte(':')
-}
-
 // entries writes a map, its keys sorted.
-func (e *encoder) entries(v reflect.Value, depth int) error {
+func (e *encoder) entries(v reflect.Value, s *shape, depth int) error {
 	if v.IsNil() {
 		e.WriteString("null")
 		return nil
@@ -174,7 +215,7 @@ func (e *encoder) entries(v reflect.Value, depth int) error {
 		key string
 		at  reflect.Value
 	}
-	var all []entry
+	all := make([]entry, 0, v.Len())
 	for key, at := range v.Seq2() {
 		text, err := keyText(key)
 		if err != nil {
@@ -188,8 +229,9 @@ func (e *encoder) entries(v reflect.Value, depth int) error {
 		if i > 0 {
 			e.WriteByte(',')
 		}
-		e.key(entry.key)
-		if err := e.value(entry.at, depth+1); err != nil {
+		_ = e.text(entry.key) // a text always has a JSON form
+		e.WriteByte(':')
+		if err := e.value(entry.at, s.elem, depth+1); err != nil {
 			return within(entry.key, err)
 		}
 	}
@@ -215,13 +257,13 @@ func keyText(key reflect.Value) (string, error) {
 }
 
 // list writes a slice or an array. Bytes are as encoding/json writes them.
-func (e *encoder) list(v reflect.Value, depth int) error {
-	if v.Kind() == reflect.Slice {
+func (e *encoder) list(v reflect.Value, s *shape, depth int) error {
+	if s.kind == reflect.Slice {
 		if v.IsNil() {
 			e.WriteString("null")
 			return nil
 		}
-		if isBytes(v.Type()) {
+		if s.bytes {
 			return e.own(v)
 		}
 	}
@@ -230,17 +272,12 @@ func (e *encoder) list(v reflect.Value, depth int) error {
 		if i > 0 {
 			e.WriteByte(',')
 		}
-		if err := e.value(v.Index(i), depth+1); err != nil {
+		if err := e.value(v.Index(i), s.elem, depth+1); err != nil {
 			return within("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	e.WriteByte(']')
 	return nil
-}
-
-func isBytes(t reflect.Type) bool {
-	el := t.Elem()
-	return el.Kind() == reflect.Uint8 && !reflect.PointerTo(el).Implements(writesJSON) && !reflect.PointerTo(el).Implements(writesText)
 }
 
 // within returns err with name before its paths.

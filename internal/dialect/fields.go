@@ -4,34 +4,28 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // field is a field of a struct as JSON has it. Fields of embedded structs are fields of the
 // struct that embeds them.
 type field struct {
 	name      string
-	index     []int // index for reflect.Value.FieldByIndex
-	tagged    bool  // its name is from its tag
+	key       string // name as JSON, with the colon
+	index     []int  // index for reflect.Value.FieldByIndex
+	tagged    bool   // its name is from its tag
 	omitEmpty bool
 	omitZero  bool
+	asksZero  bool // its type has a method IsZero
+	shape     *shape
 }
-
-// known has the fields of each type that was asked for.
-var known sync.Map
 
 // fieldsOf returns the fields of a struct, in the order of its source. Of several of one
 // name the rule of encoding/json holds: the least deep counts, of those the one with a tag;
 // if there are still several, none does.
 func fieldsOf(t reflect.Type) []field {
-	if found, ok := known.Load(t); ok {
-		return found.([]field) //nolint:errcheck // nothing else is stored
-	}
 	var all []field
 	collect(t, nil, map[reflect.Type]bool{}, &all)
-	chosen := slices.DeleteFunc(slices.Clone(all), func(f field) bool { return hidden(f, all) })
-	found, _ := known.LoadOrStore(t, chosen)
-	return found.([]field) //nolint:errcheck // as above
+	return slices.DeleteFunc(slices.Clone(all), func(f field) bool { return hidden(f, all) })
 }
 
 // hidden reports whether another field of the same name hides f.
@@ -77,6 +71,7 @@ func collect(t reflect.Type, index []int, around map[reflect.Type]bool, all *[]f
 		}
 		omits := strings.Split(options, ",")
 		own := field{name: name, index: at, tagged: name != "", omitEmpty: slices.Contains(omits, "omitempty"), omitZero: slices.Contains(omits, "omitzero")}
+		own.asksZero = f.Type.Implements(reflect.TypeFor[zeroer]())
 		if name == "" {
 			own.name = f.Name
 		}
@@ -84,8 +79,11 @@ func collect(t reflect.Type, index []int, around map[reflect.Type]bool, all *[]f
 	}
 }
 
+// zeroer is a type that says itself whether a value is zero.
+type zeroer interface{ IsZero() bool }
+
 // in returns the field in a struct; false if it is in a nil pointer that the struct embeds.
-func (f field) in(v reflect.Value) (reflect.Value, bool) {
+func (f *field) in(v reflect.Value) (reflect.Value, bool) {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -99,7 +97,7 @@ func (f field) in(v reflect.Value) (reflect.Value, bool) {
 }
 
 // make is like in, but it makes the pointers that are missing on the way.
-func (f field) make(v reflect.Value) reflect.Value {
+func (f *field) make(v reflect.Value) reflect.Value {
 	for _, i := range f.index {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
@@ -113,10 +111,12 @@ func (f field) make(v reflect.Value) reflect.Value {
 }
 
 // omits reports whether the tag of f leaves out the value v.
-func (f field) omits(v reflect.Value) bool {
+func (f *field) omits(v reflect.Value) bool {
 	if f.omitZero {
-		if z, ok := reflect.TypeAssert[interface{ IsZero() bool }](v); ok && (v.Kind() != reflect.Pointer || !v.IsNil()) {
-			return z.IsZero()
+		if f.asksZero && (v.Kind() != reflect.Pointer || !v.IsNil()) {
+			if z, ok := reflect.TypeAssert[zeroer](v); ok {
+				return z.IsZero()
+			}
 		}
 		if v.IsZero() {
 			return true
