@@ -101,7 +101,7 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	limits.Time = 0 // a call that is running at the end may continue
 	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
 	r.kernel, c = team.Begin(c, team.Start{
-		Team: "delivery", Asked: r.in.goal(), Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, State: func() any { return r.state },
+		Team: "delivery", Asked: r.in.goal(), Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Agents: r.agents(), State: func() any { return r.state },
 	})
 	r.machine = team.NewMachine(r.kernel, "", phases, &r.state.Status)
 	return c

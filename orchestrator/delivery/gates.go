@@ -8,6 +8,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // off is orchestrator.None: disabled.
@@ -78,15 +79,8 @@ func (r *run) gate(c *orchestrator.Context, w review, v *Verdict) (why string, d
 		Before: slices.Clone(r.scores[piece]), Try: len(r.scores[piece]) + 1,
 	}
 	r.scores[piece] = append(r.scores[piece], v.Score)
-	d, err = ruled(r, c, "Gates."+string(w.gate), w.target,
-		func() grading.Decision { return r.Rules.Gates.of(w.gate).Decide(s) },
-		func(d grading.Decision) string {
-			if known := []grading.Decision{grading.Accept, grading.Revise, grading.Discard}; !slices.Contains(known, d) {
-				return fmt.Sprintf("it decides %q, want one of %q", d, known)
-			}
-			return ""
-		})
-	switch {
+	d, err = team.Decide(r.kernel, c, w.target, "Rules.Gates."+string(w.gate), r.Rules.Gates.of(w.gate), s, grading.Accept, grading.Revise, grading.Discard)
+	switch err = r.part(err); {
 	case err != nil || d == grading.Accept:
 		return "", d, err
 	case grading.Passes(s.Score, s.Threshold):

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/grading"
@@ -210,15 +209,6 @@ func (r *run) allow(c *orchestrator.Context, path string, on Move) error {
 
 // again returns what the Retrier says after tries of work that were not good enough.
 func (r *run) again(c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
-	if len(tries) >= orchestrator.MaxTries {
-		return orchestrator.Again{}, nil
-	}
-	return ruled(r, c, "Retrier", of.ID,
-		func() orchestrator.Again { return r.Rules.Retrier.Next(of, slices.Clone(tries)) },
-		func(a orchestrator.Again) string {
-			if a.Agent != "" && !slices.Contains(r.agents(), a.Agent) {
-				return fmt.Sprintf("it names the agent %q, which it does not declare by a method Agents", a.Agent)
-			}
-			return ""
-		})
+	next, err := team.Again(r.kernel, c, r.Rules.Retrier, of, tries)
+	return next, r.part(err)
 }

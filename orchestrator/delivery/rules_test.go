@@ -203,14 +203,14 @@ func TestBrokenRules(t *testing.T) {
 			nil, "goal", "Rules.Allocator: Planning is -1ns, want 0s to 2h0m0s", nil},
 		{"a Grader of plans", delivery.Rules{Graders: delivery.Graders{Plan: grades(101)}}, nil, "p1", "Rules.Graders.plan: its score is 101, want 0 to 100", delivery.ErrPlanning},
 		{"a Gate of code", delivery.Rules{Gates: delivery.Gates{Code: grading.GateWith(func(grading.Standing) grading.Decision { return "well" })}},
-			nil, "p1.s1", `Rules.Gates.code: it decides "well", want one of ["accept" "revise" "discard"]`, delivery.ErrGoalNotReached},
+			nil, "p1.s1", `Rules.Gates.code: it is "well", want one of ["accept" "revise" "discard"]`, delivery.ErrGoalNotReached},
 		{"a Gate of the goal", delivery.Rules{Gates: delivery.Gates{Goal: grading.GateWith(func(grading.Standing) grading.Decision { panics(); return "" })}},
 			nil, "goal", "Rules.Gates.goal panicked: oh", delivery.ErrGoalNotReached},
 		{"a Ladder", delivery.Rules{Ladder: grading.GateWith(func(delivery.Escalating) delivery.Level { return "SHOUT" })},
-			nil, "p1", `Rules.Ladder: it decides "SHOUT", want one of ["NONE" "REMIND" "CORRECT" "REFOCUS" "CRITICAL" "ABORT"]`, delivery.ErrPlanning},
+			nil, "p1", `Rules.Ladder: it is "SHOUT", want one of ["NONE" "REMIND" "CORRECT" "REFOCUS" "CRITICAL" "ABORT"]`, delivery.ErrPlanning},
 		{"a Retrier names an agent that it does not declare", delivery.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
 			return orchestrator.Again{Retry: true, Agent: "nobody"}
-		})}, map[string][]any{"verify code": {marks(10)}}, "p1.s1", `Rules.Retrier: it names the agent "nobody", which it does not declare by a method Agents`, delivery.ErrGoalNotReached},
+		})}, map[string][]any{"verify code": {marks(10)}}, "p1.s1", `Rules.Retrier: Agent is "nobody", which is no agent of the flow: the rule's method Agents() []string must name it`, delivery.ErrGoalNotReached},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -157,17 +157,9 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 		e.Issues++
 		r.state.Metrics.VerificationsFailed++
 	}
-	level, broken := ruled(r, c, "Ladder", v.Target,
-		func() Level {
-			return r.Rules.Ladder.Decide(Escalating{Gate: v.Kind, Target: v.Target, Score: v.Score, Passed: passed, Local: v.Local, Issues: e.Issues, Before: e.Level})
-		},
-		func(l Level) string {
-			if !slices.Contains(levels, l) {
-				return fmt.Sprintf("it decides %q, want one of %q", l, levels)
-			}
-			return ""
-		})
-	if broken == nil {
+	s := Escalating{Gate: v.Kind, Target: v.Target, Score: v.Score, Passed: passed, Local: v.Local, Issues: e.Issues, Before: e.Level}
+	level, broken := team.Decide(r.kernel, c, v.Target, "Rules.Ladder", r.Rules.Ladder, s, levels...)
+	if broken = r.part(broken); broken == nil {
 		e.Level = level
 	}
 	v.Level = e.Level
