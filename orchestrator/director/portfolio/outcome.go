@@ -61,11 +61,11 @@ type Report[O any] struct {
 type State struct {
 	Phase    string            `json:"phase"`          // "running", or the status of the outcome
 	Left     providers.NanoUSD `json:"left,omitempty"` // money to be shared out; 0: none, or there is no limit
-	Projects []ProjectState    `json:"projects"`       // states in the order of the input
+	Projects []projectState    `json:"projects"`       // states in the order of the input
 }
 
-// ProjectState is where a project is.
-type ProjectState struct {
+// projectState is where a project is.
+type projectState struct {
 	Project
 	Rounds  int               `json:"rounds"`            // rounds that were begun
 	Running bool              `json:"running,omitempty"` // a round is under way

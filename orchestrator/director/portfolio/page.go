@@ -61,7 +61,9 @@ func Page[O any](o Outcome[O]) (string, error) {
 	p.Result = page.Card{Title: "No project has a result"}
 	if best := o.best(); best != nil {
 		p.Result = best.card()
-		p.Result.Won, p.Result.Why = true, "It is the most promising of the projects."
+		if p.Result.Won = best.Score != nil; p.Result.Won {
+			p.Result.Why = "It is the most promising of the projects."
+		}
 	}
 	projects := page.Section{ID: "projects", Title: "Projects"}
 	scores := page.Section{ID: "scores", Title: "Scores"}
@@ -78,7 +80,7 @@ func Page[O any](o Outcome[O]) (string, error) {
 // card shows a project.
 func (r Report[O]) card() page.Card {
 	card := page.Card{Label: page.Words(strings.ToLower(string(r.Stage))), Title: r.ID, Score: r.shown(), Text: r.result()}
-	card.Tags = []string{fmt.Sprintf("%d rounds", r.Rounds), fmt.Sprintf("%.4f USD", float64(r.Spent.Cost)/float64(providers.USD))}
+	card.Tags = []string{fmt.Sprintf("rounds: %d", r.Rounds), fmt.Sprintf("%.4f USD", float64(r.Spent.Cost)/float64(providers.USD))}
 	switch {
 	case r.Killed != "":
 		card.Why = "It was killed: " + r.Killed + "."

@@ -55,6 +55,15 @@ func TestPage(t *testing.T) {
 	}
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "lamp <b>")
+	t.Run("a project without a score is not called promising", func(t *testing.T) {
+		o := sold()
+		o.Projects = o.Projects[2:]
+		o.Projects[0].Last = &text{"A lamp"}
+		html, err := portfolio.Page(o)
+		require.NoError(t, err)
+		assert.Contains(t, html, "A lamp")
+		assert.NotContains(t, html, "most promising")
+	})
 	html, err = portfolio.Page(portfolio.Outcome[text]{})
 	require.NoError(t, err)
 	assert.Contains(t, html, "No project has a result")

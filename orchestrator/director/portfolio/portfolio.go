@@ -346,7 +346,7 @@ func (r *run[I, O]) project(id string) *project[I, O] {
 func (r *run[I, O]) state() State {
 	s := State{Phase: r.phase, Left: r.left}
 	for _, p := range r.projects {
-		s.Projects = append(s.Projects, ProjectState{Project: p.Project, Rounds: p.Rounds, Running: p.running, Budget: p.budget, Spent: p.Spent.Cost})
+		s.Projects = append(s.Projects, projectState{Project: p.Project, Rounds: p.Rounds, Running: p.running, Budget: p.budget, Spent: p.Spent.Cost})
 	}
 	return s
 }
