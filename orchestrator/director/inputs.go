@@ -2,7 +2,6 @@ package director
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/convene-go/convene/blackboard"
 )
@@ -136,7 +135,7 @@ type AssessInput struct {
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`               // requirements by area; nil: none
 	Task      wireTask                   `json:"task"`                         // task of the worker
 	Attempt   int                        `json:"attempt"`                      // number of the attempt, from 1
-	Messages  []Said                     `json:"messages"`                     // the last ones
+	Messages  []Said                     `json:"messages"`                     // last messages of the worker's conversation
 	Metrics   metricsInput               `json:"metrics"`                      // work since the last checkpoint
 	Earlier   []float64                  `json:"earlier_alignments,omitempty"` // 0 to 100, the oldest first
 	Ignored   int                        `json:"nudges_ignored,omitempty"`     // nudges in a row that changed nothing
@@ -181,15 +180,15 @@ type SliceInput struct {
 	Task     string        `json:"task"`               // ID of the task
 	Attempt  int           `json:"attempt"`            // number of the attempt, from 1
 	Slice    int           `json:"slice"`              // number of the slice, from 2
-	Insights []wireInsight `json:"insights,omitempty"` // that are new; the prompt says so
+	Insights []wireInsight `json:"insights,omitempty"` // new insights; the prompt names them
 	Worktree *Place        `json:"worktree,omitempty"` // place of the work; nil: there are no worktrees
 }
 
 // Place is where a worker works.
 type Place struct {
-	Path   string `json:"path"`   // absolute
-	Branch string `json:"branch"` // the attempt's
-	Commit string `json:"commit"` // at which the slice begins: what was changed since is reset
+	Path   string `json:"path"`   // absolute path of the worktree
+	Branch string `json:"branch"` // branch of the attempt
+	Commit string `json:"commit"` // commit at which the slice begins: what was changed since is reset
 }
 
 // Delivered is the result of another task.
@@ -212,9 +211,9 @@ const OpCheck = "check"
 
 // CheckResult is what a command did.
 type CheckResult struct {
-	Passed  bool          `json:"passed"`            // the command has succeeded
-	Failed  []string      `json:"failed,omitempty"`  // names of failing tests
-	Ran     int           `json:"ran,omitempty"`     // number of tests
-	Output  string        `json:"output,omitempty"`  // output, cut if it is long
-	Elapsed time.Duration `json:"elapsed,omitempty"` // time that the command took
+	Passed  bool     `json:"passed"`                    // the command has succeeded
+	Failed  []string `json:"failed,omitempty"`          // names of failing tests
+	Ran     int      `json:"ran,omitempty"`             // number of tests
+	Output  string   `json:"output,omitempty"`          // output, cut if it is long
+	Seconds float64  `json:"elapsed_seconds,omitempty"` // time that the command took
 }

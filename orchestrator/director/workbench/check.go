@@ -75,7 +75,7 @@ func (w *Workbench) checkout(ctx context.Context, commit, dir string) error {
 // judge says whether a command has passed.
 func judge(res proc.Result, clean *strings.Replacer) director.CheckResult {
 	r := parse(res.Stdout.Head)
-	out := director.CheckResult{Failed: r.failed, Ran: r.ran, Elapsed: res.Elapsed}
+	out := director.CheckResult{Failed: r.failed, Ran: r.ran, Seconds: res.Elapsed.Seconds()}
 	said := clean.Replace(strings.TrimSpace(r.output + "\n" + res.Stderr.String()))
 	why := ""
 	switch {

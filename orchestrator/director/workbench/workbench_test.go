@@ -227,6 +227,8 @@ func TestCheck(t *testing.T) {
 			assert.Equal(t, tt.failed, got.Failed)
 			assert.Equal(t, tt.ran, got.Ran)
 			assert.Equal(t, tt.name == "passes", got.Passed)
+			assert.Less(t, got.Seconds, 600.0, "these are seconds, not nanoseconds")
+			assert.Positive(t, got.Seconds)
 			assert.Contains(t, got.Output, tt.output)
 			assert.NotContains(t, got.Output, state, "paths of this machine are of no use")
 		})
