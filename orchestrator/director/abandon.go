@@ -13,8 +13,7 @@ import (
 func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 	var proceed []string
 	if dependents := r.dependents(id); len(dependents) > 0 && r.Policy.OnAbandoned != block {
-		q := r.toDirector(opReview, "change.tmpl", id, changeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
-		q.data = promptData{Abandoned: true}
+		q := r.toDirector(opReview, "change.tmpl", id, promptData{Abandoned: true}, changeInput{Graph: r.graph(c), Task: id, Abandoned: why, Dependents: dependents})
 		answer, err := ask[changeReview](r, c, q, nil)
 		if team.Ends(err) {
 			return err

@@ -74,7 +74,7 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	switch {
 	case !r.stillActive(a): // delivered, paused or abandoned
 	case isRule(err):
-		r.refused(c, a.id, err)
+		_ = r.refused(c, a.id, err)
 		r.askPerson(c, a, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}, "a rule of the team failed: "+prompt.OneLine(err.Error()))
 		r.clear(c, a.id, false)
 		return nil

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -29,37 +28,25 @@ type question struct {
 }
 
 // toDirector is a question to the director, whose answer is repaired twice.
-func (r *run) toDirector(op, tmpl, task string, input any) question {
-	return question{agent: r.Agents.Director, role: blackboard.RoleDirector, op: op, tmpl: tmpl, task: task, input: input, repairs: 2}
+func (r *run) toDirector(op, tmpl, task string, data promptData, input any) question {
+	return question{agent: r.Agents.Director, role: blackboard.RoleDirector, op: op, tmpl: tmpl, task: task, data: data, input: input, repairs: 2}
 }
 
 // ask asks for a T that fits its schema and that check accepts; what check returns is
 // told to the model.
 func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error) (T, error) {
-	var zero T
-	shape, err := answer.For[T]()
-	if err != nil {
-		return zero, err
-	}
 	q.data.Op = q.op
-	text, err := r.prompts.Fill(q.tmpl, q.data)
-	if err != nil {
-		return zero, err
-	}
-	req := agent.Request{Op: q.op, Task: q.task, Prompt: text, Input: agent.JSON(q.input), Output: shape.JSON()}
-	req.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Bounds.CallTime)), Estimate: r.Limits.Estimate}
-	v, resp, err := orchestrator.AskWith(c, q.agent, req, func(resp agent.Response) (T, error) {
-		v, err := find[T](shape, resp)
-		if err == nil && check != nil {
-			err = check(v)
+	seat := team.Seat[T]{Agent: q.agent, Prompt: q.tmpl, Check: check, On: team.Hooks{Quiet: true}}
+	seat.Request = agent.Request{Op: q.op, Task: q.task, Input: agent.JSON(q.input)}
+	seat.Request.Limits = agent.Limits{Repairs: cmp.Or(q.repairs, orchestrator.None), Total: within(c, cmp.Or(q.total, r.Bounds.CallTime))}
+	seat.On.After = func(c *orchestrator.Context, used providers.Usage, err error) error {
+		r.spend(c, q.role, q.task, used)
+		if q.total != 0 {
+			return err
 		}
-		return v, err
-	})
-	r.spend(c, q.role, q.task, resp.Usage, err)
-	if q.total == 0 {
-		err = timed(err, "Bounds.CallTime", r.Bounds.CallTime)
+		return timed(err, "Bounds.CallTime", r.Bounds.CallTime)
 	}
-	return v, err
+	return seat.Ask(c, r.Run, q.data)
 }
 
 // timed adds to a timeout of a call which setting it is of.
@@ -68,15 +55,6 @@ func timed(err error, setting string, value time.Duration) error {
 		return fmt.Errorf("%w (%s is %v)", err, setting, value)
 	}
 	return err
-}
-
-// find is the T in a response.
-func find[T any](shape *answer.Shape, resp agent.Response) (v T, err error) {
-	found, err := shape.Find(resp.Data, resp.Text)
-	if err != nil {
-		return v, err
-	}
-	return answer.Decode[T](found)
 }
 
 // askFor asks for a T, and returns the changes that it makes: the board accepts all of them.
@@ -105,11 +83,8 @@ func within(c *orchestrator.Context, d time.Duration) time.Duration {
 	return d
 }
 
-// spend notes what a call has used, also one that failed.
-func (r *run) spend(c *orchestrator.Context, by blackboard.Role, task string, used providers.Usage, err error) {
-	if failed, ok := errors.AsType[*agent.Error](err); ok {
-		used = used.Add(failed.Usage)
-	}
+// spend notes what a call has used.
+func (r *run) spend(c *orchestrator.Context, by blackboard.Role, task string, used providers.Usage) {
 	if t, ok := r.board.Task(task); ok && by == blackboard.RoleWorker {
 		r.shares.note(c, attemptKey("work", task, t.Attempt))
 	}

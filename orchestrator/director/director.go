@@ -59,7 +59,6 @@ type run struct {
 
 	plea     *plea          // a change of the tasks that waits for its permit; nil: none does
 	pleas    int            // pleas so far
-	moves    map[string]int // how often the Permit was asked about each move
 	refusals []error        // errors of the host's rules and its Permit
 	held     []routing.Node // READY tasks that the Scheduler held back when it was asked last
 	wakes    []time.Time    // times at which the loop is to look again
@@ -111,7 +110,7 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 
 // begin makes the state, and c the budget of the run.
 func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
-	r.tasks, r.running, r.moves = map[string]*job{}, map[string]bool{}, map[string]int{}
+	r.tasks, r.running = map[string]*job{}, map[string]bool{}
 	r.state.Phase = opening
 	r.Limits = r.in.Limits.Or(r.Limits)
 	r.Limits.Estimate = max(0, r.Limits.Estimate)
@@ -121,7 +120,14 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	if r.in.Board != nil {
 		asked = cmp.Or(asked, r.in.Board.Objective)
 	}
-	r.Run, c = team.Begin(c, team.Start{Team: "director", Asked: asked, Outcome: &r.out.Outcome, Limits: limits, State: func() any { return r.shown() }})
+	start := team.Start{
+		Team: "director", Asked: asked, Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Prompts: r.prompts,
+		State: func() any { return r.shown() },
+	}
+	if r.Policy.ReturnWhenWaiting {
+		start.Waits = ErrWaiting
+	}
+	r.Run, c = team.Begin(c, start)
 	r.machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
 	return c
 }

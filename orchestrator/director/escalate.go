@@ -51,11 +51,9 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 // toEscalation is a question to the director about an escalation.
 func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, result WorkerResult) question {
 	t, _ := r.board.Task(a.id)
-	q := r.toDirector(op, "escalate.tmpl", a.id, escalationInput{
+	return r.toDirector(op, "escalate.tmpl", a.id, promptData{Type: result.Escalation.Type}, escalationInput{
 		Graph: r.graph(c), Task: wireTask(t.Definition), Attempt: a.n, Escalation: *result.Escalation, Checkpoint: result.Checkpoint,
 	})
-	q.data = promptData{Type: result.Escalation.Type}
-	return q
 }
 
 // split replaces a task by smaller ones. If the director's answer cannot be used, a person

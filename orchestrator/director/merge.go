@@ -176,10 +176,9 @@ func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboar
 // askConflict asks the director whether the task should wait for others from now on. An
 // answer that cannot be used changes nothing.
 func (r *run) askConflict(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) error {
-	q := r.toDirector(opConflict, "conflict.tmpl", t.ID, conflictInput{
+	q := r.toDirector(opConflict, "conflict.tmpl", t.ID, promptData{Kind: string(qa.Kind)}, conflictInput{
 		Graph: r.graph(c), Task: t.ID, Attempt: t.Attempt, Kind: qa.Kind, Files: qa.Files, Text: qa.Feedback,
 	})
-	q.data = promptData{Kind: string(qa.Kind)}
 	_, changes, err := askFor(r, c, q, func(a conflictAnswer) ([]blackboard.Change, error) {
 		if now, _ := r.board.Task(t.ID); len(a.DependsOn) == 0 || now.Status != blackboard.FailedQA {
 			return nil, nil

@@ -1,11 +1,8 @@
 package director
 
 import (
-	"errors"
-
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -14,37 +11,6 @@ import (
 type plea struct {
 	decided bool
 	err     error // nil: allowed
-}
-
-// allow asks the host's Permit about a move. It returns ErrNotPermitted, ErrRule for a
-// panic, or the error that ended the run.
-func (r *run) allow(c *orchestrator.Context, m orchestrator.Move) error {
-	if r.Rules.Permit == nil {
-		return nil
-	}
-	move := m.Path + "/" + m.Event
-	r.moves[move]++
-	m.Nth = r.moves[move]
-	if r.Policy.ReturnWhenWaiting {
-		c = c.WithoutQuestions(team.Fail(ErrWaiting, "%s of %s waits for a person", m.Event, m.Path))
-	}
-	_, err := team.Guard("Rules.Permit", func() (struct{}, error) { return struct{}{}, r.Rules.Permit.Allow(c, m) })
-	switch {
-	case err == nil, team.Ends(err), r.unaskable(err):
-		return err
-	case errors.Is(err, agent.Code("panic")):
-		return team.Fail(ErrRule, "%w", err)
-	}
-	return team.Fail(ErrNotPermitted, "%s of %s is not permitted: %w", m.Event, m.Path, err)
-}
-
-// allowPlan asks whether the tasks on the board may be begun.
-func (r *run) allowPlan(c *orchestrator.Context) error {
-	err := r.allow(c, orchestrator.Move{Path: "run", From: string(decomposing), Event: string(moveDecomposed), To: string(working)})
-	if isRule(err) {
-		r.refused(c, "plan", err)
-	}
-	return err
 }
 
 // beginPermits asks about the merges that are due, each in a branch of its own, so that a
@@ -62,7 +28,7 @@ func (r *run) beginPermits() {
 
 // allowMerge is the branch in which a Permit is asked about a merge.
 func (r *run) allowMerge(c *orchestrator.Context, id string, n int) error {
-	err := r.allow(c, orchestrator.Move{
+	err := r.Allow(c, orchestrator.Move{
 		Path: "task/" + id, From: string(blackboard.AwaitingQA), Event: string(blackboard.EventPass), To: string(blackboard.Complete),
 	})
 	if team.Ends(err) {
@@ -96,7 +62,7 @@ func (r *run) mayReplan() (ok bool, refused error) {
 		r.pleas++
 		r.start(attemptKey("replan", "", r.pleas), r.allowReplan)
 		return false, nil
-	case !p.decided, r.unaskable(p.err):
+	case !p.decided, r.IsWaiting(p.err):
 		return false, nil
 	}
 	r.plea = nil
@@ -105,18 +71,13 @@ func (r *run) mayReplan() (ok bool, refused error) {
 
 // allowReplan is the branch in which a Permit is asked about a change of the tasks.
 func (r *run) allowReplan(c *orchestrator.Context) error {
-	err := r.allow(c, orchestrator.Move{Path: "run", From: string(working), Event: string(moveReplan), To: string(replanning)})
+	err := r.Allow(c, orchestrator.Move{Path: "run", From: string(working), Event: string(moveReplan), To: string(replanning)})
 	if team.Ends(err) {
 		r.plea = nil
 		return err
 	}
 	*r.plea = plea{decided: true, err: err}
 	return nil
-}
-
-// unaskable reports whether a move waits for a person whom this run cannot ask.
-func (r *run) unaskable(err error) bool {
-	return r.Policy.ReturnWhenWaiting && errors.Is(err, ErrWaiting)
 }
 
 // forPermits lists what waits for people whom this run cannot ask.
@@ -126,7 +87,7 @@ func (r *run) forPermits() (all []string) {
 			all = append(all, why)
 		}
 	}
-	if r.plea != nil && r.unaskable(r.plea.err) {
+	if r.plea != nil && r.IsWaiting(r.plea.err) {
 		all = append(all, r.plea.err.Error())
 	}
 	return all

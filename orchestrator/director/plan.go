@@ -40,7 +40,8 @@ func (r *run) decompose(c *orchestrator.Context) error {
 		r.fire(c, moveContinue)
 		return nil
 	}
-	if err := r.allowPlan(c); err != nil {
+	err := r.Allow(c, orchestrator.Move{Path: "run", From: string(decomposing), Event: string(moveDecomposed), To: string(working)})
+	if r.refused(c, "plan", err) != nil {
 		return err
 	}
 	r.fire(c, moveDecomposed)
@@ -56,8 +57,7 @@ func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code
 	}
 	if r.Rules.Plan != nil {
 		if tasks, err = rule("Plan", func() ([]blackboard.Definition, error) { return r.Rules.Plan(tasks) }, nil); err != nil {
-			r.refused(c, "Plan", err)
-			return err
+			return r.refused(c, "Plan", err)
 		}
 	}
 	for i := range tasks {
@@ -78,11 +78,11 @@ func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code
 // plan asks the director for the tasks. The model is told what does not fit, twice.
 func (r *run) plan(c *orchestrator.Context) ([]blackboard.Definition, error) {
 	b := r.board.Board()
-	q := r.toDirector(opDecompose, "plan.tmpl", "", planInput{
+	data := promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, phaseBuild)}
+	q := r.toDirector(opDecompose, "plan.tmpl", "", data, planInput{
 		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
 		MaxTasks: r.Bounds.Tasks, Left: r.left(c),
 	})
-	q.data = promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, phaseBuild)}
 	var tasks []blackboard.Definition
 	answers := 0
 	_, _, err := askFor(r, c, q, func(d decomposition) (_ []blackboard.Change, err error) {

@@ -35,7 +35,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	may, refused := r.mayReplan()
 	if refused != nil {
 		r.planWrong = ""
-		r.refused(c, "replan", refused)
+		_ = r.refused(c, "replan", refused)
 		r.replanned(c, "unchanged", prompt.OneLine(refused.Error()))
 	}
 	if !may {
@@ -44,7 +44,7 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	r.planWrong = ""
 	r.fire(c, moveReplan)
 	defer r.fire(c, moveReplanned)
-	q := r.toDirector(opReplan, "replan.tmpl", "", replanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
+	q := r.toDirector(opReplan, "replan.tmpl", "", promptData{}, replanInput{Graph: r.graph(c), Why: why, Replans: r.state.Replans, Failures: r.failureTexts()})
 	r.state.Replans++
 	answer, changes, err := askFor(r, c, q, func(v replanAnswer) ([]blackboard.Change, error) { return r.replanning(c, v) })
 	switch {

@@ -21,7 +21,7 @@ func (r *run) read(c *orchestrator.Context, a *attempt, resp agent.Response) (Wo
 	if err != nil {
 		return WorkerResult{}, err
 	}
-	result, err := find[WorkerResult](shape, resp)
+	result, err := answer.Read[WorkerResult](shape, resp.Data, resp.Text)
 	if err == nil {
 		err = r.checkResult(c, a, &result)
 	}

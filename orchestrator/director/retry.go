@@ -52,8 +52,7 @@ func (r *run) after(c *orchestrator.Context, t *blackboard.Task, role string, n 
 	last.Agent = agentOf(t, profile)
 	again, err := r.again(of, r.job(t.ID).note(role, n, last))
 	switch {
-	case err != nil:
-		r.refused(c, t.ID, err)
+	case r.refused(c, t.ID, err) != nil:
 		return next{route: askHuman}
 	case again.Retry && n < orchestrator.MaxTries:
 		return next{route: phoenix, Again: again}
@@ -155,11 +154,8 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 		return false
 	}
 	of := orchestrator.Working{Role: roleOutage, ID: "run", Max: r.Policy.Retry.Outages}
-	again, broken := r.again(of, slices.Clone(o.tries))
-	if broken != nil {
-		r.refused(c, roleOutage, broken)
-	}
-	if again.Retry {
+	again, err := r.again(of, slices.Clone(o.tries))
+	if _ = r.refused(c, roleOutage, err); again.Retry {
 		o.calm = next{Again: again}.at(c.Now())
 		r.wakeAt(o.calm)
 		return false

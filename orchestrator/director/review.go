@@ -79,9 +79,7 @@ func (r *run) toMerge(id string) {
 // no rule's is an outage.
 func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on team.Kind, why string, err error) {
 	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
-	if isRule(err) {
-		r.refused(c, t.ID, err)
-	} else {
+	if !isRule(r.refused(c, t.ID, err)) {
 		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	}
 	r.Emit(c, on, &Event{Event: team.Event{Text: why}, Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind)})
@@ -124,8 +122,10 @@ func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInp
 			}, nil)
 		})
 	}
-	q := question{agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: opQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1}
-	q.data = promptData{Ran: in.Checks != nil, Refine: in.Refine != nil}
+	q := question{
+		agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: opQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1,
+		data: promptData{Ran: in.Checks != nil, Refine: in.Refine != nil},
+	}
 	return team.Graded(func() (Review, error) { return ask(r, c, q, usable) })
 }
 
@@ -214,10 +214,7 @@ func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA
 func (r *run) stagnates(c *orchestrator.Context) bool {
 	s := Setbacks{Row: r.failures.row, Worst: r.failures.worst, Limit: r.Policy.Retry.Stagnation, Replans: r.state.Replans}
 	yes, err := decide("Stagnation", r.Rules.Gates.Stagnation, s, nil)
-	if err != nil {
-		r.refused(c, "Gates.Stagnation", err)
-	}
-	return yes && err == nil
+	return yes && r.refused(c, "Gates.Stagnation", err) == nil
 }
 
 // checked says whether a command is run on what a task delivers.
@@ -235,6 +232,6 @@ func (r *run) runCheck(c *orchestrator.Context, t *blackboard.Task, commit strin
 	req := agent.Request{Op: OpCheck, Task: t.ID, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
 	req.Limits = agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
-	r.spend(c, blackboard.RoleStrategist, t.ID, resp.Usage, err)
+	r.spend(c, blackboard.RoleStrategist, t.ID, team.Used(resp, err))
 	return &result, err
 }

@@ -24,11 +24,8 @@ func (r *run) route(c *orchestrator.Context, d *blackboard.Definition) error {
 		}
 		return ""
 	})
-	if isRule(err) {
-		r.refused(c, d.ID, err)
-	}
 	d.Profile = chosen.Primary
-	return err
+	return r.refused(c, d.ID, err)
 }
 
 // targets are the profiles as a Router sees them: first those that name the phase, then

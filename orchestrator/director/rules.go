@@ -123,15 +123,18 @@ func decide[S, D any](name string, gate grading.Gate[S, D], s S, fault func(D) s
 	return rule("Gates."+name, func() (D, error) { return gate.Decide(s), nil }, fault)
 }
 
-// refused keeps the error of a rule for the run's own error, and warns of it. who is a task,
-// or the name of a rule.
-func (r *run) refused(c *orchestrator.Context, who string, err error) {
+// refused returns err. That of a rule it keeps for the run's own error, and warns of it. who is
+// a task, or the name of a rule.
+func (r *run) refused(c *orchestrator.Context, who string, err error) error {
 	code := "rule"
 	if errors.Is(err, ErrNotPermitted) {
 		code = "not-permitted"
 	}
-	r.refusals = append(r.refusals, err)
-	r.warn(c, code, who, "%s", prompt.OneLine(err.Error()))
+	if isRule(err) {
+		r.refusals = append(r.refusals, err)
+		r.warn(c, code, who, "%s", prompt.OneLine(err.Error()))
+	}
+	return err
 }
 
 // isRule reports whether a rule of the host failed, or its Permit refused a move.

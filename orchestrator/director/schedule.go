@@ -171,8 +171,7 @@ func (r *run) scheduled(c *orchestrator.Context) (id string, ok bool, err error)
 		return r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now(), Active: active}), nil
 	}, func(order []routing.Node) string { return notReady(order, ready) })
 	if err != nil {
-		r.refused(c, "Scheduler", err)
-		return "", false, err
+		return "", false, r.refused(c, "Scheduler", err)
 	}
 	busy := map[string]int{}
 	for _, n := range active {

@@ -90,7 +90,7 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 	l.Total = within(c, l.Total)
 	a.req.Limits = l
 	resp, err := c.Call(a.agent, a.req)
-	r.spend(c, blackboard.RoleWorker, a.id, resp.Usage, err)
+	r.spend(c, blackboard.RoleWorker, a.id, team.Used(resp, err))
 	a.calls += int(resp.Usage.ToolCalls)
 	a.since, a.total = a.since+resp.Elapsed, a.total+resp.Elapsed
 	return resp, timed(err, "Bounds.TaskTime", r.Bounds.TaskTime)

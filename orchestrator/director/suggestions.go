@@ -28,7 +28,7 @@ func (r *run) beginSuggestions() {
 // reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
 func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []blackboard.Suggestion) error {
-	q := r.toDirector(opReview, "change.tmpl", task, changeInput{Graph: r.graph(c), Task: task, Suggestions: wireSuggestions(suggested)})
+	q := r.toDirector(opReview, "change.tmpl", task, promptData{}, changeInput{Graph: r.graph(c), Task: task, Suggestions: wireSuggestions(suggested)})
 	answer, err := ask(r, c, q, func(v changeReview) error {
 		for i, s := range v.Suggestions {
 			if s.Number < 1 || s.Number > len(suggested) {

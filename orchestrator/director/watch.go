@@ -125,7 +125,7 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptF
 	case team.Ends(v.err):
 		return nil, v.err
 	case isRule(v.err):
-		r.refused(c, a.id, v.err)
+		_ = r.refused(c, a.id, v.err)
 		return nil, nil
 	case v.err != nil:
 		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, v.err)

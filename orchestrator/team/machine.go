@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -83,26 +84,55 @@ func (m *Machine[P, M]) Go(c *orchestrator.Context, move M) error {
 
 // Allow asks the Permit of the run about a move, before the work that the move stands for.
 // What it refuses is a warning, too, whose Who is the last name of the path, and its error has
-// the code "<team>/not-permitted"; an error that Ends the run passes unchanged. It is not asked about moves that fail, cancel or
-// only record.
+// the code "<team>/not-permitted"; an error that Ends the run passes unchanged. It is not
+// asked about moves that fail, cancel or only record.
 func (m *Machine[P, M]) Allow(c *orchestrator.Context, move M) error {
 	path := cmp.Or(m.path, "run")
-	key := path + "/" + string(move)
-	m.run.asked[key]++
-	asked := orchestrator.Move{Path: path, From: string(*m.shown), Event: string(move), To: string(m.next(move)), Nth: m.run.asked[key]}
-	if m.run.Permit == nil {
-		return nil
+	asked := orchestrator.Move{Path: path, From: string(*m.shown), Event: string(move), To: string(m.next(move))}
+	code, err := m.run.permit(c, asked)
+	if code != "" {
+		m.run.Warn(c, code, path[strings.LastIndex(path, "/")+1:], "%s of %s: %s", move, path, err.Error())
 	}
-	_, err := Guard("Rules.Permit", func() (struct{}, error) { return struct{}{}, m.run.Permit.Allow(c, asked) })
-	if err == nil || Ends(err) {
+	return refusal(asked, code, err)
+}
+
+// Allow asks the Permit about a move, as [Machine.Allow] does, without a warning: for moves of
+// what has no machine, and for those whose warning the team raises itself. Nth is counted.
+func (r *Run) Allow(c *orchestrator.Context, asked orchestrator.Move) error {
+	code, err := r.permit(c, asked)
+	return refusal(asked, code, err)
+}
+
+// permit asks the Permit. A code is there if it refuses the move or fails.
+func (r *Run) permit(c *orchestrator.Context, asked orchestrator.Move) (agent.Code, error) {
+	key := asked.Path + "/" + asked.Event
+	r.asked[key]++
+	asked.Nth = r.asked[key]
+	if r.Permit == nil {
+		return "", nil
+	}
+	if r.Waits != "" {
+		c = c.WithoutQuestions(Fail(r.Waits, "%s of %s waits for a person", asked.Event, asked.Path))
+	}
+	_, err := Guard("Rules.Permit", func() (struct{}, error) { return struct{}{}, r.Permit.Allow(c, asked) })
+	switch {
+	case err == nil, Ends(err), r.IsWaiting(err):
+		return "", err
+	case wasPanic(err):
+		return r.Code("rule"), err
+	}
+	return r.Code("not-permitted"), err
+}
+
+// IsWaiting reports whether err is that of a move which waits for a person whom the run does
+// not ask: the move is neither allowed nor refused.
+func (r *Run) IsWaiting(err error) bool { return r.Waits != "" && errors.Is(err, r.Waits) }
+
+func refusal(asked orchestrator.Move, code agent.Code, err error) error {
+	if code == "" {
 		return err
 	}
-	code := m.run.Code("not-permitted")
-	if wasPanic(err) {
-		code = m.run.Code("rule")
-	}
-	m.run.Warn(c, code, path[strings.LastIndex(path, "/")+1:], "%s of %s: %s", move, path, err.Error())
-	return Fail(code, "%s of %s is not permitted: %w", move, path, err)
+	return Fail(code, "%s of %s is not permitted: %w", asked.Event, asked.Path, err)
 }
 
 func wasPanic(err error) bool {

@@ -19,6 +19,7 @@ type Start struct {
 	Limits  Limits                // limits of the run: input.Limits.Or(config.Limits)
 	Permit  orchestrator.Permit   // rule that lets moves happen; nil: all may
 	Prompts prompt.Set            // templates for the prompts of seats
+	Waits   agent.Code            // code of the error of a move that waits for a person, in a run that asks none; "": people are asked
 	State   func() any            // state for Run.State; nil: none is exposed
 	Path    string                // path of the run's own records; "": none
 	Agents  []string              // agents that the flow declares, which a Retrier may name; nil: any

@@ -173,10 +173,7 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	if err == nil && reply.Text == "" {
 		err = ErrSilent
 	}
-	used := reply.Response.Usage
-	if failed, ok := errors.AsType[*agent.Error](err); ok {
-		used = used.Add(failed.Usage)
-	}
+	used := Used(reply.Response, err)
 	reply.Usage = reply.Usage.Add(used)
 	if s.On.After != nil {
 		err = s.On.After(c, used, err)
@@ -189,6 +186,14 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	e.Text = prompt.OneLine(err.Error())
 	s.tell(c, r, "failed", e)
 	return err
+}
+
+// Used returns what a call has used, also one that failed.
+func Used(resp agent.Response, err error) providers.Usage {
+	if failed, ok := errors.AsType[*agent.Error](err); ok {
+		return resp.Usage.Add(failed.Usage)
+	}
+	return resp.Usage
 }
 
 // tell emits an event of the Seat.
