@@ -29,20 +29,17 @@ func (r *run) abandonTask(c *orchestrator.Context, id, why string) error {
 
 // abandonBranch abandons a task and all that need it.
 func (r *run) abandonBranch(c *orchestrator.Context, id, why string) {
-	changes, err := r.board.AbandonBranch(id, why, c.Now())
-	if err != nil {
-		return // it is final already
+	if changes, err := r.board.AbandonBranch(id, why, c.Now()); err == nil { // else it is final already
+		r.abandonAll(c, changes)
 	}
-	r.abandonAll(c, changes)
 }
 
 // abandon abandons a task. Dependents are blocked, but for those that proceed without it.
 func (r *run) abandon(c *orchestrator.Context, id, why string, proceed ...string) {
-	changes, err := r.board.Abandon(id, why, func(dependent string) bool { return slices.Contains(proceed, dependent) }, c.Now())
-	if err != nil {
-		return // it is final already
+	without := func(dependent string) bool { return slices.Contains(proceed, dependent) }
+	if changes, err := r.board.Abandon(id, why, without, c.Now()); err == nil { // else it is final already
+		r.abandonAll(c, changes)
 	}
-	r.abandonAll(c, changes)
 }
 
 // abandonAll applies changes, and abandons the tasks that start from the work of those that

@@ -3,6 +3,7 @@ package director
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
@@ -35,16 +36,26 @@ type attempt struct {
 	total  time.Duration // since the dispatch
 	silent time.Duration // since the last message
 	nudged bool          // at the last check
-	checks *orchestrator.Queue[*verdict]
+	checks *orchestrator.Queue[Assessment]
 }
 
-// attemptFailure is why an attempt failed before its review.
+// attemptFailure is the error of an attempt that failed before its review.
 type attemptFailure struct {
 	kind blackboard.FailureKind
 	text string
 	err  error // error of the call that failed; nil: none did
 
 	outage bool // an agent could not be reached or has failed
+}
+
+func (f *attemptFailure) Error() string { return f.text }
+
+// errGone says that a task has left its attempt meanwhile: nothing is to be done about it.
+var errGone error = &attemptFailure{text: "the task has left its attempt"}
+
+// fails is the failure of an attempt.
+func fails(kind blackboard.FailureKind, format string, args ...any) error {
+	return &attemptFailure{kind: kind, text: fmt.Sprintf(format, args...)}
 }
 
 // attempt is the branch of an attempt: the worker works in slices until it is done, and
@@ -65,14 +76,19 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 
 // undertake has the worker work, and carries out what it answers, or why there is no answer.
 func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
-	result, why, err := r.perform(c, a)
-	if r.current(c, a.id, a.n, blackboard.Active) && why == nil && err == nil {
-		if why, err = r.accept(c, a, result); err == nil && (why == nil || !why.outage) {
-			r.outages.succeeded()
-		}
+	result, err := r.perform(c, a)
+	accepted := r.current(c, a.id, a.n, blackboard.Active) && err == nil
+	if accepted {
+		err = r.accept(c, a, result)
+	}
+	why, lost := errors.AsType[*attemptFailure](err)
+	if accepted && (err == nil || lost && !why.outage) {
+		r.outages.succeeded()
 	}
 	switch {
 	case !r.stillActive(a): // delivered, paused or abandoned
+	case lost:
+		r.lose(c, a, *why)
 	case isRule(err):
 		_ = r.refused(c, a.id, err)
 		r.askPerson(c, a, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}, "a rule of the team failed: "+prompt.OneLine(err.Error()))
@@ -82,8 +98,9 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 		r.release(c, a, result.Checkpoint, "canceled")
 	case err != nil:
 		r.release(c, a, result.Checkpoint, "the budget is used up")
-	case why != nil:
-		r.lose(c, a, *why)
+	}
+	if lost {
+		return nil
 	}
 	return err
 }
@@ -91,6 +108,14 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 func (r *run) stillActive(a *attempt) bool {
 	t, _ := r.board.Task(a.id)
 	return t.Status == blackboard.Active && t.Attempt == a.n
+}
+
+// gone is errGone if the task has left its attempt.
+func (r *run) gone(a *attempt) error {
+	if r.stillActive(a) {
+		return nil
+	}
+	return errGone
 }
 
 // release makes the task READY again when its attempt ended for no fault of its worker: it
@@ -108,38 +133,34 @@ func (r *run) release(c *orchestrator.Context, a *attempt, plan *CheckpointPlan,
 	r.direct(c, a.id, m)
 }
 
-// perform calls the worker until it is done, and returns its result, why the attempt failed,
-// or the error that ended it; none of them for a task that was abandoned meanwhile.
-func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult, why *attemptFailure, err error) {
-	if why, err = r.prepare(c, a); why != nil || err != nil {
-		return result, why, err
+// perform calls the worker until it is done, and returns its result.
+func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult, err error) {
+	if err := r.prepare(c, a); err != nil {
+		return result, err
 	}
 	defer r.dropCheck(a)
 	for {
 		resp, err := r.slice(c, a)
 		if err != nil {
-			return result, callFailure(err), ends(err)
+			return result, callFailure(err)
 		}
-		if !r.stillActive(a) {
-			return result, nil, nil // it was abandoned meanwhile
-		}
-		if why := r.remember(c, a, resp); why != nil {
-			return result, why, nil
+		if err := r.remember(c, a, resp); err != nil {
+			return result, err
 		}
 		if !resp.More {
 			if result, err = r.read(c, a, resp); err == nil {
-				return result, nil, nil
+				return result, nil
 			}
 			if a.repairs++; a.repairs > 2 {
-				return result, &attemptFailure{kind: blackboard.Crashed, text: "its answer cannot be used: " + prompt.OneLine(err.Error())}, nil
+				return result, fails(blackboard.Crashed, "its answer cannot be used: %s", prompt.OneLine(err.Error()))
 			}
 			a.req.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) + ". Answer again, with one JSON value that fits what was asked for, and nothing else."
 		}
-		if why, err := r.keepWork(c, a); why != nil || err != nil || !r.stillActive(a) {
-			return result, why, err
+		if err := r.keepWork(c, a); err != nil {
+			return result, err
 		}
-		if why, err := r.watch(c, a, resp.More); why != nil || err != nil || !r.stillActive(a) {
-			return result, why, err
+		if err := cmp.Or(r.watch(c, a, resp.More), r.gone(a)); err != nil {
+			return result, err
 		}
 		r.nextSlice(a)
 	}
@@ -153,29 +174,25 @@ func ends(err error) error {
 	return nil
 }
 
-// callFailure is how a failed call fails the attempt; nil: a cancel or a refused budget does not.
-func callFailure(err error) *attemptFailure {
-	switch {
-	case team.Ends(err):
-		return nil
-	case errors.Is(err, orchestrator.ErrTimeout):
+// callFailure is how a failed call fails the attempt: a cancel or a refused budget does not.
+func callFailure(err error) error {
+	if !team.Ends(err) && errors.Is(err, orchestrator.ErrTimeout) {
 		return &attemptFailure{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err}
 	}
-	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
+	return gitFailure(err)
 }
 
 // gitFailure is the same for an operation of git: a worker is not to blame for what takes too
 // long there.
-func gitFailure(err error) *attemptFailure {
-	why := callFailure(err)
-	if why != nil {
-		why.kind, why.outage = blackboard.Crashed, true
+func gitFailure(err error) error {
+	if team.Ends(err) {
+		return err
 	}
-	return why
+	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
 }
 
 // prepare makes the worktree and the first request.
-func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
+func (r *run) prepare(c *orchestrator.Context, a *attempt) error {
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
 	a.agent = agentOf(&t, a.profile)
@@ -183,15 +200,15 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) (*attemptFailure, err
 	if base := r.Bounds.Watch.Calls; base > 0 {
 		var err error
 		if a.every, err = interval(base, t.Risk); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if r.store.agent != "" {
 		made, err := r.newTree(c, createRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
-			return gitFailure(err), ends(err)
+			return gitFailure(err)
 		}
 		a.tree, a.head, a.clashes = &made.Tree, made.Head, made.Conflicts
 	}
-	return nil, r.firstSlice(c, a)
+	return r.firstSlice(c, a)
 }

@@ -69,8 +69,6 @@ type run struct {
 	planWrong string // why the strategist wants a re-plan; "": it does not
 	paused    bool   // no attempt begins until a person wants it
 	asking    bool   // the question about that is open
-	reviewing int    // reviews under way
-	merging   bool   // a merge is under way
 	over      error  // why no attempt begins any more: money, calls or time are used up
 }
 

@@ -15,15 +15,15 @@ import (
 )
 
 // escalate carries out a worker's escalation. It costs no retry.
-func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
-	why, err := r.keepWork(c, a)
-	if why != nil || err != nil || !r.stillActive(a) {
-		return why, err
+func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult) error {
+	if err := r.keepWork(c, a); err != nil {
+		return err
 	}
 	e := *result.Escalation
 	m := blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint), Escalation: &blackboard.Escalation{
 		Type: blackboard.EscalationType(e.Type), Reason: e.Reason, Needs: e.Needs, Affected: e.Affected,
 	}}
+	var err error
 	switch blackboard.EscalationType(e.Type) {
 	case blackboard.BlockedExternal:
 		m.Event, m.Blocked = blackboard.EventPause, &blackboard.BlockedReason{
@@ -45,7 +45,7 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 		t, _ := r.board.Task(a.id)
 		r.clear(c, a.id, t.Final())
 	}
-	return nil, err
+	return err
 }
 
 // toEscalation is a question to the director about an escalation.

@@ -16,17 +16,13 @@ import (
 
 // beginMerge begins the merge of what passed first, if none is under way.
 func (r *run) beginMerge() {
-	if len(r.merges) == 0 || r.merging {
+	if len(r.merges) == 0 || r.underWay("merge/") > 0 {
 		return
 	}
 	id := r.merges[0]
 	r.merges = r.merges[1:]
 	t, _ := r.board.Task(id)
-	r.merging = true
-	r.start(attemptKey("merge", id, t.Attempt), func(c *orchestrator.Context) error {
-		defer func() { r.merging = false }()
-		return r.merge(c, id, t.Attempt)
-	})
+	r.start(attemptKey("merge", id, t.Attempt), func(c *orchestrator.Context) error { return r.merge(c, id, t.Attempt) })
 }
 
 // merge is the branch of a merge: only then the task is complete.
@@ -246,10 +242,9 @@ func (r *run) refine(c *orchestrator.Context, t *blackboard.Task, criteria []str
 
 // revise has tests corrected that were wrong where the code was right.
 func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
-	var criteria []string
-	for _, test := range qa.TestsToRevise {
-		criteria = append(criteria, fmt.Sprintf("The test %s is revised: what it expects is wrong", test))
-	}
+	criteria := each(qa.TestsToRevise, func(test string) string {
+		return fmt.Sprintf("The test %s is revised: what it expects is wrong", test)
+	})
 	if len(criteria) == 0 {
 		return
 	}
@@ -266,10 +261,7 @@ func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.
 // followUp is the task that gets the criteria which a task that completed in part has not
 // met.
 func (r *run) followUp(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
-	var criteria []string
-	for _, failed := range unmet(qa.Criteria) {
-		criteria = append(criteria, failed.Criterion)
-	}
+	criteria := each(unmet(qa.Criteria), func(c blackboard.CriterionResult) string { return c.Criterion })
 	r.addFollowUp(c, t, blackboard.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
 }
 

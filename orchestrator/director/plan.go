@@ -212,12 +212,7 @@ func (r *run) liveTasks() (n int) {
 }
 
 // profileInfos are the profiles as models see them.
-func (r *run) profileInfos() (infos []profileInput) {
-	for _, p := range r.Profiles {
-		infos = append(infos, p.info())
-	}
-	return infos
-}
+func (r *run) profileInfos() []profileInput { return each(r.Profiles, Profile.info) }
 
 func (p Profile) info() profileInput { return profileInput{p.ID, p.Phases, p.Does, p.Tools} }
 

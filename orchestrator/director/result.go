@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,13 +64,12 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 
 // accept carries out what a worker has answered: insights at once, suggestions kept for
 // their review, then its escalation, its pause or its delivery.
-func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
+func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) error {
 	r.publish(c, a.id, result.Insights)
 	if len(result.Suggested) > 0 {
-		var suggested []blackboard.Suggestion
-		for _, s := range result.Suggested {
-			suggested = append(suggested, blackboard.Suggestion{Definition: s.definition(), Rationale: s.Rationale})
-		}
+		suggested := each(result.Suggested, func(s Suggestion) blackboard.Suggestion {
+			return blackboard.Suggestion{Definition: s.definition(), Rationale: s.Rationale}
+		})
 		r.must(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {
@@ -83,7 +83,7 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) (
 	case StatusWaiting:
 		return r.pause(c, a, result)
 	case StatusFailed:
-		return &attemptFailure{kind: blackboard.Crashed, text: "the worker gave up: " + prompt.OneLine(result.Summary)}, nil
+		return fails(blackboard.Crashed, "the worker gave up: %s", prompt.OneLine(result.Summary))
 	}
 	return r.deliver(c, a, result)
 }
@@ -104,51 +104,48 @@ func (r *run) post(c *orchestrator.Context, by blackboard.Role, i blackboard.Ins
 }
 
 // deliver freezes the artifact for its review.
-func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
+func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) error {
 	frozen := blackboard.Frozen{Path: result.ResultPath, Branch: memoryBranch}
 	if a.tree == nil {
 		if strings.TrimSpace(result.Artifact) == "" {
-			return &attemptFailure{kind: blackboard.EmptyResult, text: "the worker said that it was done, and the artifact is empty"}, nil
+			return fails(blackboard.EmptyResult, "the worker said that it was done, and the artifact is empty")
 		}
 		r.store.drafts[a.id] = result.Artifact
 		frozen.Commit = hash(result.Artifact)
 	} else {
-		why, err := r.commit(c, a, result)
-		if why != nil || err != nil || !r.stillActive(a) {
-			return why, err
+		if err := cmp.Or(r.commit(c, a, result), r.gone(a)); err != nil {
+			return err
 		}
 		frozen.Branch, frozen.Commit = a.tree.Branch, a.head
 	}
-	m := blackboard.Move{Event: blackboard.EventDeliver, Frozen: &frozen, Summary: result.Summary}
-	for _, d := range result.Decisions {
-		m.Decisions = append(m.Decisions, d.decision())
-	}
-	r.move(c, blackboard.RoleWorker, a.id, m)
-	return nil, nil
+	r.move(c, blackboard.RoleWorker, a.id, blackboard.Move{
+		Event: blackboard.EventDeliver, Frozen: &frozen, Summary: result.Summary, Decisions: each(result.Decisions, DecisionPlan.decision),
+	})
+	return nil
 }
 
 // commit commits what the worker has made.
-func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
+func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) error {
 	t, _ := r.board.Task(a.id)
 	got, err := git[committedWork](r, c, opCommit, commitRequest{
 		Tree: *a.tree, Since: a.head, At: c.Now(), Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {
 	case err != nil:
-		return gitFailure(err), ends(err)
+		return gitFailure(err)
 	case got.Unsafe != "":
-		return &attemptFailure{kind: blackboard.EmptyResult, text: got.Unsafe}, nil
+		return fails(blackboard.EmptyResult, "%s", got.Unsafe)
 	}
 	a.head = got.Commit
 	switch {
 	case a.head == a.tree.Base && !a.resumed:
-		return &attemptFailure{kind: blackboard.EmptyResult, text: "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so"}, nil
+		return fails(blackboard.EmptyResult, "the worker said that it was done, and nothing was changed; if the main branch has the result already, escalate NEEDS_REPLANNING and say so")
 	case !got.Found:
-		return &attemptFailure{kind: blackboard.EmptyResult, text: fmt.Sprintf("the worker said that it was done, and there is no file %s", result.ResultPath)}, nil
+		return fails(blackboard.EmptyResult, "the worker said that it was done, and there is no file %s", result.ResultPath)
 	case len(got.Unresolved) > 0:
-		return &attemptFailure{kind: blackboard.Crashed, text: "there are conflict markers left in " + strings.Join(got.Unresolved, ", ")}, nil
+		return fails(blackboard.Crashed, "there are conflict markers left in %s", strings.Join(got.Unresolved, ", "))
 	}
-	return nil, nil
+	return nil
 }
 
 // acceptFrozen delivers what a person has accepted as it is: that is its review.
@@ -185,21 +182,20 @@ func interrupted(t *blackboard.Task) bool {
 
 // pause blocks a task until the tasks are complete that its worker wants, and which the
 // director adds.
-func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) (*attemptFailure, error) {
-	why, err := r.keepWork(c, a)
-	if why != nil || err != nil || !r.stillActive(a) {
-		return why, err
+func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) error {
+	if err := r.keepWork(c, a); err != nil {
+		return err
 	}
 	changes, err := r.spawning(c, a, result.Spawn, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)})
 	switch {
 	case team.Ends(err):
-		return nil, err
+		return err
 	case err != nil:
-		return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error())}, nil
+		return fails(blackboard.Crashed, "%s", prompt.OneLine(err.Error()))
 	}
 	r.all(c, changes)
 	r.clear(c, a.id, false)
-	return nil, nil
+	return nil
 }
 
 // spawning are the changes that pause a task for those that its worker wants: once more, as
@@ -233,11 +229,7 @@ func (r *run) spawned(c *orchestrator.Context, parent string, wanted []Suggestio
 	if r.depth(parent) >= r.Bounds.Depth {
 		return nil, fmt.Errorf("the task was itself caused by tasks, %d deep: it must be done without further ones", r.depth(parent))
 	}
-	plans := make([]TaskPlan, len(wanted))
-	for i, s := range wanted {
-		plans[i] = s.TaskPlan
-	}
-	tasks, err := r.definitions(plans, false)
+	tasks, err := r.definitions(each(wanted, func(s Suggestion) TaskPlan { return s.TaskPlan }), false)
 	if err != nil {
 		return nil, err
 	}

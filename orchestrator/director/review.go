@@ -18,18 +18,14 @@ import (
 func (r *run) beginReviews() {
 	for _, id := range r.board.In(blackboard.AwaitingQA) {
 		t, _ := r.board.Task(id)
-		if r.reviewing >= r.Bounds.Parallel {
+		if r.underWay("qa/") >= r.Bounds.Parallel {
 			return
 		}
 		key := attemptKey("qa", id, t.Attempt)
 		if r.running[key] || r.job(id).passed || r.job(id).refused {
 			continue
 		}
-		r.reviewing++
-		r.start(key, func(c *orchestrator.Context) error {
-			defer func() { r.reviewing-- }()
-			return r.review(c, id, t.Attempt)
-		})
+		r.start(key, func(c *orchestrator.Context) error { return r.review(c, id, t.Attempt) })
 	}
 }
 
@@ -49,11 +45,16 @@ func (r *run) review(c *orchestrator.Context, id string, n int) error {
 		return nil
 	}
 	r.outages.succeeded()
-	if !qa.Passed && (!r.Policy.AllowPartial || qa.Outcome != string(OutcomePartial)) {
-		r.reject(c, id, n, qa)
-		return nil
+	partial := qa.Outcome == string(OutcomePartial)
+	passed := qa.Passed || r.Policy.AllowPartial && partial
+	if partial && !passed {
+		qa.Outcome = string(OutcomeFail)
 	}
 	r.Emit(c, EventReviewFinished, &Event{Event: team.Event{Text: qa.Feedback}, Task: id, Attempt: n, On: qa.Outcome})
+	if !passed {
+		r.reject(c, id, qa)
+		return nil
+	}
 	qa.Passed, qa.Kind = true, ""
 	r.pass(c, id, qa)
 	return nil
@@ -193,11 +194,7 @@ func untouched(t *blackboard.Task) bool {
 }
 
 // reject fails what was reviewed.
-func (r *run) reject(c *orchestrator.Context, id string, n int, qa blackboard.QA) {
-	if qa.Outcome == string(OutcomePartial) {
-		qa.Outcome = string(OutcomeFail)
-	}
-	r.Emit(c, EventReviewFinished, &Event{Event: team.Event{Text: qa.Feedback}, Task: id, Attempt: n, On: qa.Outcome})
+func (r *run) reject(c *orchestrator.Context, id string, qa blackboard.QA) {
 	r.move(c, blackboard.RoleStrategist, id, blackboard.Move{Event: blackboard.EventFail, QA: &qa})
 	r.failures.failed(id)
 	if r.board.Board().Strategy == blackboard.Progressing && r.stagnates(c) {

@@ -77,6 +77,16 @@ func (r *run) stopAll(prefixes ...string) {
 	}
 }
 
+// underWay counts the branches whose keys begin with prefix.
+func (r *run) underWay(prefix string) (n int) {
+	for key := range r.running {
+		if strings.HasPrefix(key, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
 // The beginnings of keys of branches that wait, and do no work.
 const (
 	askKeys    = "ask/"

@@ -98,7 +98,10 @@ func (r *run) slice(c *orchestrator.Context, a *attempt) (agent.Response, error)
 
 // remember adds what was said to the memory of the task, and to the next request. Where
 // the worker has made its conversation shorter, the memory becomes that.
-func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) *attemptFailure {
+func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response) error {
+	if err := r.gone(a); err != nil {
+		return err
+	}
 	if a.req.Op == opContinue {
 		a.req.Input = nil // it is no part of the conversation
 	}
@@ -109,7 +112,7 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 	} else {
 		a.silent = 0
 	}
-	r.measure(c, a, resp)
+	r.measure(c, a, resp, 0)
 	if what.Anew {
 		what.Messages = a.req.History
 	}
@@ -117,27 +120,27 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 		return nil
 	}
 	if err := r.change(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: what}); err != nil {
-		return &attemptFailure{kind: blackboard.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error())}
+		return fails(blackboard.Crashed, "what the agent said cannot be kept: %s", prompt.OneLine(err.Error()))
 	}
 	return nil
 }
 
 // keepWork commits what a slice has left in the worktree.
-func (r *run) keepWork(c *orchestrator.Context, a *attempt) (*attemptFailure, error) {
+func (r *run) keepWork(c *orchestrator.Context, a *attempt) error {
 	if a.tree != nil {
 		got, err := git[committedWork](r, c, opCommit, commitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
 		if err != nil {
-			return gitFailure(err), ends(err)
+			return gitFailure(err)
 		}
 		if got.Unsafe != "" {
-			return &attemptFailure{kind: blackboard.Crashed, text: got.Unsafe}, nil
+			return fails(blackboard.Crashed, "%s", got.Unsafe)
 		}
-		if !r.stillActive(a) {
-			return nil, nil
+		if err := r.gone(a); err != nil {
+			return err
 		}
 		a.head = got.Commit
-		r.measureWrites(c, a, got.Files)
+		r.measure(c, a, agent.Response{}, got.Files)
 	}
 	r.Emit(c, EventSliceFinished, &Event{Event: team.Event{Text: a.head}, Task: a.id, Attempt: a.n, Count: a.calls})
-	return nil, nil
+	return r.gone(a)
 }

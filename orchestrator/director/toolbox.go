@@ -100,7 +100,7 @@ func (b *toolbox) find(_ context.Context, in findInput) (string, error) {
 		}
 	}
 	if out.Len() == 0 {
-		return "", fmt.Errorf("no tool fits domain %q and words %q; the domains are %q", in.Domain, in.Words, b.names())
+		return "", fmt.Errorf("no tool fits domain %q and words %q; the domains are %q", in.Domain, in.Words, each(b.domains, func(d Domain) string { return d.Name }))
 	}
 	return out.String(), nil
 }
@@ -114,13 +114,6 @@ func hasWords(line, words string) bool {
 		}
 	}
 	return true
-}
-
-func (b *toolbox) names() (names []string) {
-	for _, d := range b.domains {
-		names = append(names, d.Name)
-	}
-	return names
 }
 
 func (b *toolbox) schemas(names []string) (string, error) {

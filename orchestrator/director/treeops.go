@@ -8,7 +8,7 @@ import (
 
 // The operations that Agents.Worktree is asked for, as Request.Op. Each can be repeated.
 const (
-	opOpen    = "open"    // begins a run: openRequest, openedRepo
+	opOpen    = "open"    // begins a run, and removes worktrees that it has left: an empty object, openedRepo
 	opCreate  = "create"  // makes the worktree of an attempt: createRequest, createdTree
 	opCommit  = "commit"  // commits what a worker has made: commitRequest, committedWork
 	opInspect = "inspect" // reads what is reviewed: inspectRequest, inspectedWork
@@ -18,11 +18,6 @@ const (
 
 // The inputs and answers of a [Worktrees].
 type (
-	// openRequest opens the repository for a run and removes worktrees that it has left.
-	openRequest struct {
-		Keep []string `json:"keep,omitempty"` // branches whose worktrees stay
-	}
-
 	// openedRepo says where merges go, and what the names of branches begin with.
 	openedRepo struct {
 		Branch string `json:"branch"`

@@ -44,7 +44,7 @@ func (r *run) openStore(c *orchestrator.Context) error {
 	if r.store.agent == "" {
 		return nil
 	}
-	got, err := git[openedRepo](r, c, opOpen, openRequest{})
+	got, err := git[openedRepo](r, c, opOpen, struct{}{})
 	if err != nil {
 		if team.Ends(err) {
 			return err

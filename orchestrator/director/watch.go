@@ -1,7 +1,6 @@
 package director
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,60 +11,55 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// verdict is the result of a check.
-type verdict struct {
-	answer Assessment
-	err    error // why there is no answer
-}
-
 // watch looks at a worker between two slices: it ends an attempt that is late or silent,
 // and lets the guardian check it when that is due. more says that the worker is not done.
-func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) (*attemptFailure, error) { //nolint:revive // flag-parameter: one that is done is not checked
+func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) error { //nolint:revive // flag-parameter: one that is done is not checked
 	late := r.Bounds.TaskTime > 0 && a.total >= r.Bounds.TaskTime
 	still := r.Bounds.Watch.Inactivity > 0 && a.silent >= r.Bounds.Watch.Inactivity
 	if late || still {
-		if why, err := r.idle(c, a, late); why != nil || err != nil {
-			return why, err
+		if err := r.idle(c, a, late); err != nil {
+			return err
 		}
 	}
 	if a.checks != nil { // the check of the slice before
-		if done, ok := a.checks.Next(); ok && done.Value != nil {
-			if why, err := r.follow(c, a, done.Value); why != nil || err != nil {
-				return why, err
+		if done, ok := a.checks.Next(); ok {
+			if err := r.follow(c, a, done.Value, done.Err); err != nil {
+				return err
 			}
 		}
 	}
 	if !more || !checkDue(a.calls, a.every, a.since, r.Bounds.Watch.Every) {
-		return nil, nil
+		return nil
 	}
 	a.calls, a.since = 0, 0
 	if r.Agents.Guardian == "" && r.Rules.Graders.Conduct == nil {
-		return nil, nil
+		return nil
 	}
 	if r.Bounds.Watch.Async {
-		a.checks = orchestrator.NewQueue[*verdict](c)
+		a.checks = orchestrator.NewQueue[Assessment](c)
 		in := r.assessInput(a)
-		a.checks.Go("check/"+a.id, func(c *orchestrator.Context) (*verdict, error) { return r.assess(c, a, in), nil })
-		return nil, nil
+		a.checks.Go("check/"+a.id, func(c *orchestrator.Context) (Assessment, error) { return r.assess(c, a, in) })
+		return nil
 	}
-	return r.follow(c, a, r.assess(c, a, r.assessInput(a)))
+	v, err := r.assess(c, a, r.assessInput(a))
+	return r.follow(c, a, v, err)
 }
 
 // idle has the gate decide about a worker that is late or silent. One that is late ends in any
 // case.
-func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) (*attemptFailure, error) { //nolint:revive // flag-parameter: it is said in the text
+func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) error { //nolint:revive // flag-parameter: it is said in the text
 	k := r.conduct(a)
 	k.Inactive = true
 	to, err := r.steer(c, a, k, Assessment{})
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case late:
-		return &attemptFailure{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)}, nil
+		return fails(blackboard.TimedOut, "it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)
 	case to.Ends:
-		return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second))}, nil
+		return fails(blackboard.StalledWorker, "nothing was said for %v", a.silent.Round(time.Second))
 	}
-	return nil, nil
+	return nil
 }
 
 // dropCheck cancels a check that is under way when an attempt ends.
@@ -104,45 +98,41 @@ func (r *run) assessInput(a *attempt) AssessInput {
 const guardianTime = 60 * time.Second
 
 // assess asks the host's Grader or the guardian.
-func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) *verdict {
-	v := new(verdict)
+func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) (Assessment, error) {
 	if grader := r.Rules.Graders.Conduct; grader != nil {
-		v.answer, v.err = team.Graded(func() (Assessment, error) {
+		return team.Graded(func() (Assessment, error) {
 			return rule("Graders.Conduct", func() (Assessment, error) { return grader.Grade(c, in) }, Assessment.fault)
 		})
-		return v
 	}
 	q := question{
 		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: opAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
 	}
-	v.answer, v.err = ask[Assessment](r, c, q, nil)
-	return v
+	return ask[Assessment](r, c, q, nil)
 }
 
 // follow carries out what a check means for the worker. A check that failed is skipped.
-func (r *run) follow(c *orchestrator.Context, a *attempt, v *verdict) (*attemptFailure, error) {
+func (r *run) follow(c *orchestrator.Context, a *attempt, v Assessment, err error) error {
 	switch {
-	case team.Ends(v.err):
-		return nil, v.err
-	case isRule(v.err):
-		_ = r.refused(c, a.id, v.err)
-		return nil, nil
-	case v.err != nil:
-		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, v.err)
-		return nil, nil
+	case team.Ends(err):
+		return err
+	case isRule(r.refused(c, a.id, err)):
+		return nil
+	case err != nil:
+		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, err)
+		return nil
 	case !r.stillActive(a):
-		return nil, nil
+		return nil
 	}
 	k := r.conduct(a)
-	k.Alignment, k.Trajectory, k.Repeating = v.answer.Alignment, v.answer.Trajectory, v.answer.Repeating
+	k.Alignment, k.Trajectory, k.Repeating = v.Alignment, v.Trajectory, v.Repeating
 	if !slices.Contains([]string{improving, stable, worsening}, k.Trajectory) {
 		k.Trajectory = trajectoryOf(append(slices.Clone(k.Earlier), k.Alignment))
 	}
-	to, err := r.steer(c, a, k, v.answer)
+	to, err := r.steer(c, a, k, v)
 	if err != nil || !to.Ends {
-		return nil, err
+		return err
 	}
-	return &attemptFailure{kind: blackboard.StalledWorker, text: fmt.Sprintf("%d nudges were ignored: %s", to.Ignored, v.answer.Issue)}, nil
+	return fails(blackboard.StalledWorker, "%d nudges were ignored: %s", to.Ignored, v.Issue)
 }
 
 // conduct is how a worker did at its last check.
@@ -185,18 +175,13 @@ func (r *run) nudge(c *orchestrator.Context, a *attempt, to Course, v Assessment
 }
 
 // measure notes what a slice has done, for the figures that the guardian sees.
-func (r *run) measure(c *orchestrator.Context, a *attempt, resp agent.Response) {
+func (r *run) measure(c *orchestrator.Context, a *attempt, resp agent.Response, files int) {
 	w := r.board.Board().Guardian.Watches[a.id]
 	if len(resp.Messages) > 0 {
 		w.LastMessage = c.Now()
 	}
 	w.Tokens += resp.Usage.Input + resp.Usage.Output
 	w.ToolCalls += resp.Usage.ToolCalls
-	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w}})
-}
-
-func (r *run) measureWrites(c *orchestrator.Context, a *attempt, files int) {
-	w := r.board.Board().Guardian.Watches[a.id]
 	w.Writes += int64(files)
 	r.must(c, blackboard.Change{By: blackboard.RoleGuardian, Task: a.id, Do: blackboard.SetWatch{Watch: w}})
 }

@@ -95,8 +95,8 @@ func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in I
 	}
 }
 
-func openTrees(ctx context.Context, t *worktree.Trees, in openRequest, _ string) (openedRepo, error) {
-	_, err := t.Sweep(ctx, in.Keep)
+func openTrees(ctx context.Context, t *worktree.Trees, _ struct{}, _ string) (openedRepo, error) {
+	_, err := t.Sweep(ctx, nil)
 	return openedRepo{Branch: t.Target()}, err
 }
 
