@@ -290,6 +290,42 @@ func TestSelectAgainAndPart(t *testing.T) {
 	}, texts)
 }
 
+func TestPermitThatNobodyAnswers(t *testing.T) {
+	waits := agent.Code("light/waiting")
+	move := orchestrator.Move{Path: "lamp/1", From: "red", Event: "go", To: "green"}
+	play := func(start team.Start) (errs []error, out orchestrator.Outcome, nth []int) {
+		flow := orchestrator.Flow[int, int]{Name: "light", Do: func(c *orchestrator.Context, _ int) (int, error) {
+			errs, nth, out = nil, nil, orchestrator.Outcome{}
+			start.Team, start.Outcome = "light", &out
+			start.Permit = orchestrator.PermitFunc(func(c *orchestrator.Context, m orchestrator.Move) error {
+				nth = append(nth, m.Nth)
+				if m.Nth == 1 {
+					return orchestrator.AskFirst{Person: true}.Allow(c, m)
+				}
+				return errors.New("no")
+			})
+			r, c := team.Begin(c, start)
+			for range 2 {
+				err := r.Allow(c, move)
+				errs = append(errs, err)
+				assert.Equal(t, errors.Is(err, waits), r.IsWaiting(err))
+			}
+			return 0, nil
+		}}
+		_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+		require.NoError(t, err)
+		return errs, out, nth
+	}
+	errs, out, nth := play(team.Start{Waits: waits})
+	require.ErrorIs(t, errs[0], waits, "the person is not asked")
+	require.NotErrorIs(t, errs[0], agent.Code("light/not-permitted"), "it is not refused")
+	require.ErrorContains(t, errs[0], "go of lamp/1 waits for a person")
+	require.EqualError(t, errs[1], "go of lamp/1 is not permitted: Rules.Permit: no")
+	require.ErrorIs(t, errs[1], agent.Code("light/not-permitted"))
+	assert.Equal(t, []int{1, 2}, nth)
+	assert.Empty(t, out.Warnings, "the team raises its own")
+}
+
 func TestMachine(t *testing.T) {
 	var changes []string
 	flow := orchestrator.Flow[int, int]{Name: "machine", Do: func(c *orchestrator.Context, _ int) (int, error) {

@@ -134,6 +134,12 @@ func TestSeatRepairs(t *testing.T) {
 	assert.Equal(t, "party/agent-failed lead", got.out.Warnings[0].Code+" "+got.out.Warnings[0].Who)
 }
 
+func TestUsed(t *testing.T) {
+	resp := agent.Response{Usage: providers.Usage{Calls: 1, Input: 5}}
+	assert.Equal(t, providers.Usage{Calls: 1, Input: 5}, team.Used(resp, errors.New("boom")))
+	assert.Equal(t, providers.Usage{Calls: 2, Input: 9}, team.Used(resp, &agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Input: 4}}))
+}
+
 func TestSeatRetries(t *testing.T) {
 	seat := planner[string]()
 	seat.Retrier, seat.Working = orchestrator.Attempts{Wait: 2 * time.Second}, orchestrator.Working{Role: "lead", Max: 3}
