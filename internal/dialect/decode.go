@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Decode reads what Encode has written into v, a pointer. A duration may also be a number of
@@ -184,6 +184,7 @@ func (d decoder) entries(data []byte, v reflect.Value, s *shape) (all Faults) {
 	}
 	texts := t.Key().Kind() == reflect.String && !reflect.PointerTo(t.Key()).Implements(readsText)
 	key, at := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+	found := map[string]Faults{} // those of the last value of each key
 	for text, value := range members(data) {
 		name, _ := textOf(text)
 		at.SetZero()
@@ -197,13 +198,18 @@ func (d decoder) entries(data []byte, v reflect.Value, s *shape) (all Faults) {
 		if faults == nil {
 			faults = d.value(value, at, s.elem)
 		}
-		all = all.at(name, faults)
+		delete(found, name)
+		if faults != nil {
+			found[name] = faults
+		}
 		own.SetMapIndex(key, at)
+	}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		all = all.at(name, found[name])
 	}
 	if len(all) == 0 {
 		v.Set(own)
 	}
-	slices.SortStableFunc(all, func(a, b Fault) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }
 
