@@ -24,8 +24,8 @@ func TestTaskBegins(t *testing.T) {
 		assert.Equal(t, map[string]any{
 			"id": "api_build", "title": "The api build", "component": "api", "phase": "build", "status": "PLANNED",
 			"dependsOn": []any{}, "priority": 10.0, "profile": "code_worker", "retryCount": 0.0,
-			"criteria": []any{"The artifact fulfils the task description"},
-			"createdAt":          "2026-11-01T09:00:01Z", "updatedAt": "2026-11-01T09:00:01Z",
+			"criteria":  []any{"The artifact fulfils the task description"},
+			"createdAt": "2026-11-01T09:00:01Z", "updatedAt": "2026-11-01T09:00:01Z",
 		}, fields, "resultPath, qa, blocked and startedAt are absent")
 	})
 	t.Run("BA15 B34 B70 BC5 all passes: PLANNED, BLOCKED, READY, ACTIVE, AWAITING_QA, COMPLETE", func(t *testing.T) {

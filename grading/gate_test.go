@@ -158,7 +158,8 @@ func TestValidateRules(t *testing.T) {
 	}
 	for _, rule := range []interface{ Validate() error }{
 		grading.DefaultBands, grading.DefaultReserve, grading.DefaultFixed, grading.DefaultDimensions, grading.DefaultFacets, grading.DefaultApproval,
-		grading.Hysteresis{Bands: grading.DefaultBands, Extra: 100}, grading.Fixed{},
+		grading.Hysteresis{Bands: grading.DefaultBands, Extra: 100},
+		grading.Fixed{},
 	} {
 		require.NoError(t, rule.Validate())
 	}

@@ -55,7 +55,9 @@ func Map[I, O any](c *Context, items []I, limit int, f func(c *Context, item I) 
 }
 
 // in is c for a branch that it started.
-func (c *Context) in(b *sched.Branch) *Context { return &Context{branch: b, use: c.use, run: c.run, mute: c.mute} }
+func (c *Context) in(b *sched.Branch) *Context {
+	return &Context{branch: b, use: c.use, run: c.run, mute: c.mute}
+}
 
 // Queue starts branches and hands out what they return in the order in which
 // they finish, which is recorded. Only the branch that made it may use it.

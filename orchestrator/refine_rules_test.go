@@ -110,7 +110,9 @@ func TestRefineByRules(t *testing.T) {
 
 func TestRefineWantsOneForm(t *testing.T) {
 	grade := func(*orchestrator.Context, int) (verdict, error) { return verdict{}, nil }
-	try := func(*orchestrator.Context, orchestrator.Refined[int]) (int, error) { return 0, errors.New("it is not reached") }
+	try := func(*orchestrator.Context, orchestrator.Refined[int]) (int, error) {
+		return 0, errors.New("it is not reached")
+	}
 	var always grading.Gate[grading.Standing, grading.Decision] = grading.AtLeast(0)
 	maybe := grading.GateWith(func(grading.Standing) grading.Decision { return "maybe" })
 	for want, r := range map[string]orchestrator.Refinement[int]{

@@ -82,12 +82,15 @@ func TestRules(t *testing.T) {
 			t.Helper()
 			assert.Equal(t, "p1.s2: do part 2 of 2", p.out.Course[1].Title)
 		}},
-		{"Allocator", delivery.Rules{Allocator: delivery.AllocatorFunc(func(delivery.Timing) delivery.Allocation { return delivery.Allocation{} })},
+		{
+			"Allocator",
+			delivery.Rules{Allocator: delivery.AllocatorFunc(func(delivery.Timing) delivery.Allocation { return delivery.Allocation{} })},
 			nil, delivery.ErrPlanning, func(t *testing.T, p played) {
 				t.Helper()
 				assert.EqualError(t, p.err, "delivery: planning: planning budget")
 				assert.Empty(t, p.asked)
-			}},
+			},
+		},
 		{"Graders.Plan", delivery.Rules{Graders: delivery.Graders{Plan: grades(71)}}, nil, nil, func(t *testing.T, p played) {
 			t.Helper()
 			assert.Equal(t, []float64{71}, p.verdicts(delivery.GatePlan))
@@ -195,19 +198,37 @@ func TestBrokenRules(t *testing.T) {
 		want  string
 		err   error
 	}{
-		{"a Scheduler holds all back", delivery.Rules{Scheduler: routing.SchedulerFunc(func([]routing.Node, routing.Moment) []routing.Node { return nil })},
-			nil, "p1", "Rules.Scheduler: it holds all steps back while none is worked on, so the plan is stuck", delivery.ErrGoalNotReached},
-		{"a Scheduler makes a step up", delivery.Rules{Scheduler: routing.SchedulerFunc(func([]routing.Node, routing.Moment) []routing.Node { return []routing.Node{{ID: "x"}} })},
-			nil, "p1", `Rules.Scheduler: it returns "x", which is not ready or there twice`, delivery.ErrGoalNotReached},
-		{"an Allocator", delivery.Rules{Allocator: delivery.AllocatorFunc(func(delivery.Timing) delivery.Allocation { return delivery.Allocation{Planning: -1} })},
-			nil, "goal", "Rules.Allocator: Planning is -1ns, want 0s to 2h0m0s", nil},
+		{
+			"a Scheduler holds all back",
+			delivery.Rules{Scheduler: routing.SchedulerFunc(func([]routing.Node, routing.Moment) []routing.Node { return nil })},
+			nil, "p1", "Rules.Scheduler: it holds all steps back while none is worked on, so the plan is stuck", delivery.ErrGoalNotReached,
+		},
+		{
+			"a Scheduler makes a step up",
+			delivery.Rules{Scheduler: routing.SchedulerFunc(func([]routing.Node, routing.Moment) []routing.Node { return []routing.Node{{ID: "x"}} })},
+			nil, "p1", `Rules.Scheduler: it returns "x", which is not ready or there twice`, delivery.ErrGoalNotReached,
+		},
+		{
+			"an Allocator",
+			delivery.Rules{Allocator: delivery.AllocatorFunc(func(delivery.Timing) delivery.Allocation { return delivery.Allocation{Planning: -1} })},
+			nil, "goal", "Rules.Allocator: Planning is -1ns, want 0s to 2h0m0s", nil,
+		},
 		{"a Grader of plans", delivery.Rules{Graders: delivery.Graders{Plan: grades(101)}}, nil, "p1", "Rules.Graders.plan: its score is 101, want 0 to 100", delivery.ErrPlanning},
-		{"a Gate of code", delivery.Rules{Gates: delivery.Gates{Code: grading.GateWith(func(grading.Standing) grading.Decision { return "well" })}},
-			nil, "p1.s1", `Rules.Gates.code: it is "well", want one of ["accept" "revise" "discard"]`, delivery.ErrGoalNotReached},
-		{"a Gate of the goal", delivery.Rules{Gates: delivery.Gates{Goal: grading.GateWith(func(grading.Standing) grading.Decision { panics(); return "" })}},
-			nil, "goal", "Rules.Gates.goal panicked: oh", delivery.ErrGoalNotReached},
-		{"a Ladder", delivery.Rules{Ladder: grading.GateWith(func(delivery.Escalating) delivery.Level { return "SHOUT" })},
-			nil, "p1", `Rules.Ladder: it is "SHOUT", want one of ["NONE" "REMIND" "CORRECT" "REFOCUS" "CRITICAL" "ABORT"]`, delivery.ErrPlanning},
+		{
+			"a Gate of code",
+			delivery.Rules{Gates: delivery.Gates{Code: grading.GateWith(func(grading.Standing) grading.Decision { return "well" })}},
+			nil, "p1.s1", `Rules.Gates.code: it is "well", want one of ["accept" "revise" "discard"]`, delivery.ErrGoalNotReached,
+		},
+		{
+			"a Gate of the goal",
+			delivery.Rules{Gates: delivery.Gates{Goal: grading.GateWith(func(grading.Standing) grading.Decision { panics(); return "" })}},
+			nil, "goal", "Rules.Gates.goal panicked: oh", delivery.ErrGoalNotReached,
+		},
+		{
+			"a Ladder",
+			delivery.Rules{Ladder: grading.GateWith(func(delivery.Escalating) delivery.Level { return "SHOUT" })},
+			nil, "p1", `Rules.Ladder: it is "SHOUT", want one of ["NONE" "REMIND" "CORRECT" "REFOCUS" "CRITICAL" "ABORT"]`, delivery.ErrPlanning,
+		},
 		{"a Retrier names an agent that it does not declare", delivery.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
 			return orchestrator.Again{Retry: true, Agent: "nobody"}
 		})}, map[string][]any{"verify code": {marks(10)}}, "p1.s1", `Rules.Retrier: Agent is "nobody", which is no agent of the flow: the rule's method Agents() []string must name it`, delivery.ErrGoalNotReached},

@@ -26,7 +26,8 @@ func ruled(rules director.Rules) script {
 	cfg := director.Config{
 		Agents: director.Agents{Director: "director", Strategist: "strategist", Guardian: "guardian"},
 		Profiles: []director.Profile{
-			{ID: "dear", Estimate: providers.Dollars(5), Does: "everything"}, {ID: "fair", Estimate: providers.Dollars(2), Does: "most"},
+			{ID: "dear", Estimate: providers.Dollars(5), Does: "everything"},
+			{ID: "fair", Estimate: providers.Dollars(2), Does: "most"},
 			{ID: "cheap", Estimate: providers.Dollars(1), Does: "some"},
 		},
 		Policy: director.Policy{NoTestPlaceholders: true, ReturnWhenWaiting: true}, Bounds: director.Bounds{Parallel: 1}, Rules: rules,

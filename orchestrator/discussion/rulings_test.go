@@ -442,9 +442,11 @@ func TestConfigJSON(t *testing.T) {
 				Rounds: discussion.Rounds{Max: n("max"), DeepDive: n("dive")},
 				Policy: discussion.Policy{Threshold: rapid.Float64Range(0, 10).Draw(t, "threshold"), RequireThreshold: rapid.Bool().Draw(t, "require"), MinIdeas: n("ideas"), Attempts: n("attempts")},
 				Limits: team.Limits{
-					Calls: int64(n("calls")), Cost: providers.NanoUSD(n("cost")), Time: time.Duration(n("time"))},
-				Bounds: discussion.Bounds{CallTimeout: time.Duration(n("call")),
-					TopicBytes: n("topic"), ContextBytes: n("context"), IdeasPerCall: n("per"),
+					Calls: int64(n("calls")), Cost: providers.NanoUSD(n("cost")), Time: time.Duration(n("time")),
+				},
+				Bounds: discussion.Bounds{
+					CallTimeout: time.Duration(n("call")),
+					TopicBytes:  n("topic"), ContextBytes: n("context"), IdeasPerCall: n("per"),
 				},
 			}
 			if rapid.Bool().Draw(t, "pointers") {

@@ -130,16 +130,20 @@ var seams = map[string]struct {
 			return *of.Own - 10 + float64(len(history))
 		})
 	}, "words: words specialists 89, bard approved 87, poet revision-needed 58; sums head-only 85; 87.666667"},
-	"Retrier": {func(r *hierarchy.Rules) { r.Retrier = upgrade{} },
-		"words: words specialists 96.4, bard approved 87, poet approved 58 strong95; sums head-only 85; 92.6"},
+	"Retrier": {
+		func(r *hierarchy.Rules) { r.Retrier = upgrade{} },
+		"words: words specialists 96.4, bard approved 87, poet approved 58 strong95; sums head-only 85; 92.6",
+	},
 	"Grader": {func(r *hierarchy.Rules) {
 		r.Grader = orchestrator.GradeWith(func(c *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
 			g, err := hierarchy.HeadGrader.Grade(c, w)
 			return hierarchy.Grade{Score: new(100 * math.Sqrt(g.Marks["quality"]))}, err
 		})
 	}, "words: words specialists 93.886304, bard approved 93.273791, poet approved 76.157731; sums head-only 85; 90.924203"},
-	"Gates.Attempt": {func(r *hierarchy.Rules) { r.Gates.Attempt = grading.Hysteresis{Bands: grading.DefaultBands, Extra: 15} },
-		"words: words specialists 91.8, bard approved 87, poet revision-needed 58 72 72 72; sums head-only 85; 89.533333"},
+	"Gates.Attempt": {
+		func(r *hierarchy.Rules) { r.Gates.Attempt = grading.Hysteresis{Bands: grading.DefaultBands, Extra: 15} },
+		"words: words specialists 91.8, bard approved 87, poet revision-needed 58 72 72 72; sums head-only 85; 89.533333",
+	},
 	"Gates.Review": {func(r *hierarchy.Rules) {
 		r.Gates.Review = grading.GateWith(func(s grading.Standing) grading.ReviewStatus {
 			if s.Try > 1 && slices.Equal(s.Before, []float64{58}) {
@@ -148,8 +152,10 @@ var seams = map[string]struct {
 			return grading.Approved
 		})
 	}, "words: words specialists 61.8, bard approved 87, poet rejected 58 72; sums head-only 85; 69.533333"},
-	"Scores.Output": {func(r *hierarchy.Rules) { r.Scores.Output = grading.Weighted{"rhyme": 3, "metre": 1} },
-		"words: words specialists 55.9, bard revision-needed 68.5, poet rejected 54 61 61 61; sums head-only 85; 65.6"},
+	"Scores.Output": {
+		func(r *hierarchy.Rules) { r.Scores.Output = grading.Weighted{"rhyme": 3, "metre": 1} },
+		"words: words specialists 55.9, bard revision-needed 68.5, poet rejected 54 61 61 61; sums head-only 85; 65.6",
+	},
 	"Scores.Staff": {func(r *hierarchy.Rules) {
 		r.Scores.Staff = grading.ScorerFunc(func(m grading.Marks) (float64, error) { return min(m[0].Value, m[1].Value), nil })
 	}, "words: words specialists 72, bard approved 87, poet revision-needed 58 72; sums head-only 85; 76.333333"},
