@@ -83,8 +83,8 @@ func checkCompacted(old, now []providers.Message) error {
 
 // lastUser returns the index of the last message of the user's, or -1.
 func lastUser(talk []providers.Message) int {
-	for i := len(talk) - 1; i >= 0; i-- {
-		if talk[i].Role == providers.User {
+	for i, t := range slices.Backward(talk) {
+		if t.Role == providers.User {
 			return i
 		}
 	}

@@ -122,8 +122,8 @@ func write(b *strings.Builder, v reflect.Value) {
 			b.WriteByte(',')
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			write(b, v.Field(i))
+		for _, field := range v.Fields() {
+			write(b, field)
 			b.WriteByte(';')
 		}
 	default:

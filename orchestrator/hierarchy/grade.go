@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
@@ -94,11 +95,11 @@ func marksOf(s grading.Scorer) (names, own []string) {
 
 // shapeOf returns the shape of grades with these marks.
 func shapeOf(marks []string) (*answer.Shape, error) {
-	var members string
+	var members strings.Builder
 	for _, name := range marks {
-		members += string(agent.JSON(name)) + `:{"type":"number","minimum":0,"maximum":1},`
+		members.WriteString(string(agent.JSON(name)) + `:{"type":"number","minimum":0,"maximum":1},`)
 	}
-	return answer.FromSchema([]byte(`{"type":"object","properties":{` + members +
+	return answer.FromSchema([]byte(`{"type":"object","properties":{` + members.String() +
 		`"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":` + string(agent.JSON(marks)) + `,"additionalProperties":false}`))
 }
 

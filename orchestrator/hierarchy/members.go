@@ -103,13 +103,14 @@ func (d Department) target() routing.Target {
 
 // about says what the department does, by its name and what its agents are good at.
 func (d Department) about() string {
-	about := d.Name
+	var about strings.Builder
+	about.WriteString(d.Name)
 	for _, a := range d.Agents {
 		if a.Specialization != "" {
-			about += ", " + a.Specialization
+			about.WriteString(", " + a.Specialization)
 		}
 	}
-	return about
+	return about.String()
 }
 
 func (a Agent) candidate() routing.Candidate {

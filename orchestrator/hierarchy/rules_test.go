@@ -237,6 +237,11 @@ func TestRulesThatFail(t *testing.T) {
 				return routing.Route{Primary: "words", Relevances: []routing.Relevance{{ID: "words", Relevance: 1.5}}}, nil
 			})
 		}, "run", `Rules.Router: relevance of "words" is 1.5, want 0 to 1`},
+		"Router without a number": {func(r *hierarchy.Rules) {
+			r.Router = orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
+				return routing.Route{Primary: "words", Relevances: []routing.Relevance{{ID: "words", Relevance: math.NaN()}}}, nil
+			})
+		}, "run", `Rules.Router: relevance of "words" is NaN, want 0 to 1`},
 		"Analyzer": {func(r *hierarchy.Rules) {
 			r.Analyzer = routing.AnalyzerFunc(func(string, []string) routing.Analysis { return routing.Analysis{Complexity: "odd", Estimate: -1} })
 		}, "words", `Rules.Analyzer: its complexity is "odd" and its estimate -1, want simple, moderate or complex, and 0 or more`},

@@ -33,7 +33,7 @@ type supervisorInput struct {
 // evaluate lets the Grader mark the result and concludes the iteration.
 func (r *run) evaluate(c *orchestrator.Context) error {
 	s := r.state
-	it := &iteration{Iteration: Iteration{Plan: *s.Plan}, writing: s.Writing, quality: s.Results.Quality}
+	it := &iteration{Iteration: Iteration{Plan: *s.Plan}, writing: s.Writing, quality: s.Quality}
 	work := Work{s.Input, s.Iteration, articleOf(s.Writing), sourcesOf(s.Research), s.Results, r.missed, nil}
 	work.supervisor = r.supervisor(work)
 	began, spent := c.Elapsed(), c.Spent().Cost

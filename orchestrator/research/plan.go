@@ -149,6 +149,19 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	return unknown, f.Err()
 }
 
+// checkEstimates returns what no plan of a rule may have: figures off their scale.
+func (p Plan) checkEstimates() error {
+	var f team.Faults
+	f.Within("complexity", p.Complexity, 0, 1)
+	f.If(p.EstTime < 0, "estTime is %v, want 0 or more", p.EstTime)
+	f.If(p.EstCost < 0, "estCost is %v, want 0 or more", p.EstCost)
+	for i, s := range p.Steps {
+		f.If(s.EstTime < 0, "steps[%d].estTime is %v, want 0 or more", i, s.EstTime)
+		f.If(s.EstCost < 0, "steps[%d].estCost is %v, want 0 or more", i, s.EstCost)
+	}
+	return f.Err()
+}
+
 // required adds the workers that the input requires and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
 	for _, w := range workers {

@@ -168,6 +168,9 @@ func (r *run) fitted(c *orchestrator.Context, p Plan) (q Plan, report Report, er
 			return nil
 		}
 		unknown, err := q.check(r.Workers)
+		if err == nil {
+			err = q.checkEstimates()
+		}
 		if err == nil && unknown != nil {
 			err = errors.New(strings.Join(unknown, "; "))
 		}

@@ -217,6 +217,14 @@ func TestRulesThatFail(t *testing.T) {
 			p.Steps[0].Workers = []string{"ghost"}
 			return nil
 		}), ""},
+		{"an Optimiser has no number", "planner", "STRATEGY", "complexity is NaN, want 0 to 1", optimiser(func(p *research.Plan) error {
+			p.Complexity = math.NaN()
+			return nil
+		}), ""},
+		{"an Optimiser gives time back", "planner", "STRATEGY", "steps[0].estTime is -1ns, want 0 or more", optimiser(func(p *research.Plan) error {
+			p.Steps[0].EstTime = -1
+			return nil
+		}), ""},
 		{"an Optimiser removes the writer", "planner", "STRATEGY", "critical worker", optimiser(func(p *research.Plan) error {
 			p.Steps = p.Steps[:1]
 			return nil

@@ -113,14 +113,15 @@ func Broke(c *orchestrator.Context, err error) bool {
 // A panic becomes an error. An error gets the code "<team>/rule" and is a warning, too: the
 // part that needed the rule fails with it. It is not told to a model as a fault of its
 // answer, and not tried again. An error that Ends the run passes unchanged. ask checks that
-// the answer is in range.
+// the answer is in range; an answer that it refuses is not returned.
 func Rule[T any](r *Run, c *orchestrator.Context, who, name string, ask func() (T, error)) (T, error) {
 	v, err := Guard(name, ask)
 	if err == nil || Ends(err) {
 		return v, err
 	}
 	r.Warn(c, r.Code("rule"), who, "%s", err.Error())
-	return v, Fail(r.Code("rule"), "%w", err)
+	var none T
+	return none, Fail(r.Code("rule"), "%w", err)
 }
 
 // Decide asks a Gate, as [Rule] does. A decision that is not one of known is an error.

@@ -286,7 +286,7 @@ func TestSelectAgainAndPart(t *testing.T) {
 	assert.Equal(t, []string{
 		"[2 0] <nil>", `[] Rules.Selector: "bob" is no active candidate`, `[] Rules.Selector: "dan" is no active candidate`,
 		`[] Rules.Selector: "ann" is chosen twice`, "[] Rules.Selector: 2 are chosen, want at most 1", " <nil>", "ann <nil>",
-		`dan Rules.Retrier: Agent is "dan", which is no agent of the flow: the rule's method Agents() []string must name it`,
+		` Rules.Retrier: Agent is "dan", which is no agent of the flow: the rule's method Agents() []string must name it`,
 	}, texts)
 }
 

@@ -84,7 +84,7 @@ func (f *Faults) inRange(path string, of reflect.StructField, v reflect.Value) {
 	if !hasLow && !hasHigh || !v.CanInt() && !v.CanFloat() {
 		return
 	}
-	if !(hasLow && !atLeast(v, parsed(of.Name, v.Type(), low)) || hasHigh && !atLeast(parsed(of.Name, v.Type(), high), v)) {
+	if (!hasLow || atLeast(v, parsed(of.Name, v.Type(), low))) && (!hasHigh || atLeast(parsed(of.Name, v.Type(), high), v)) {
 		return
 	}
 	switch {
