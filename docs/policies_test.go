@@ -49,6 +49,27 @@ var (
 // passed and is good, and the mean number of tries.
 type findings struct{ passed, good, tries float64 }
 
+// outcome is what came of one run.
+type outcome struct {
+	passed, good bool
+	tries        int
+}
+
+// meanOf returns the findings of runs.
+func meanOf(runs []outcome) (f findings) {
+	share := 1 / float64(len(runs))
+	for _, o := range runs {
+		f.tries += float64(o.tries) * share
+		if o.passed {
+			f.passed += share
+		}
+		if o.passed && o.good {
+			f.good += share
+		}
+	}
+	return f
+}
+
 // closed is what must come of tries until one is accepted. A try is accepted with
 // p = quality*hit + (1-quality)*alarm, whatever came before. So the work passes unless all
 // tries are refused: 1-(1-p)^n. What passes is good with quality*hit/p. The number of tries is
@@ -60,14 +81,22 @@ func (b bench) closed() findings {
 	return findings{passed, passed * b.quality * b.hit / p, passed / p}
 }
 
-// work returns good or bad work, and accepts says what the judge thinks of it.
-func (b bench) work(dice *rand.Rand) bool { return dice.Float64() < b.quality }
+// work is true if it is good.
+type work bool
 
-func (b bench) accepts(dice *rand.Rand, good bool) bool {
-	if good {
-		return dice.Float64() < b.hit
+// work returns good or bad work.
+func (b bench) work(dice *rand.Rand) work { return dice.Float64() < b.quality }
+
+// score is 100 for work that the judge accepts, else 0.
+func (b bench) score(dice *rand.Rand, w work) float64 {
+	accepted := b.alarm
+	if w {
+		accepted = b.hit
 	}
-	return dice.Float64() < b.alarm
+	if dice.Float64() < accepted {
+		return 100
+	}
+	return 0
 }
 
 // near compares what was measured with a closed form.
@@ -87,38 +116,20 @@ func TestRefineAgainstClosedForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runs, _ := experiment()
 			dice := rand.New(rand.NewPCG(1, 2))
-			var got findings
-			for range runs {
-				out, err := orchestrator.Refine(nil, orchestrator.Refinement[bool]{
+			got := make([]outcome, runs)
+			for i := range got {
+				out, err := orchestrator.Refine(nil, orchestrator.Refinement[work]{
 					Attempts: b.tries, Gate: 50,
-					Try: func(*orchestrator.Context, orchestrator.Refined[bool]) (bool, error) { return b.work(dice), nil },
-					Grade: func(_ *orchestrator.Context, good bool) (orchestrator.Verdict, error) {
-						return orchestrator.Verdict{Score: score(b.accepts(dice, good))}, nil
+					Try: func(*orchestrator.Context, orchestrator.Refined[work]) (work, error) { return b.work(dice), nil },
+					Grade: func(_ *orchestrator.Context, w work) (orchestrator.Verdict, error) {
+						return orchestrator.Verdict{Score: b.score(dice, w)}, nil
 					},
 				})
 				require.NoError(t, err)
-				got.count(runs, out.Pass, out.Value, out.Tries)
+				got[i] = outcome{out.Pass, bool(out.Value), out.Tries}
 			}
-			near(t, b.closed(), got)
+			near(t, b.closed(), meanOf(got))
 		})
-	}
-}
-
-// score is 100 for what is accepted, else 0.
-func score(accepted bool) float64 {
-	if accepted {
-		return 100
-	}
-	return 0
-}
-
-func (f *findings) count(runs int, passed, good bool, tries int) {
-	f.tries += float64(tries) / float64(runs)
-	if passed {
-		f.passed += 1 / float64(runs)
-	}
-	if passed && good {
-		f.good += 1 / float64(runs)
 	}
 }
 
@@ -128,7 +139,7 @@ func TestHierarchyAgainstClosedForm(t *testing.T) {
 	department := hierarchy.NewDepartment("d", "head", hierarchy.Agent{ID: "worker", Attempts: b.tries, PassingThreshold: new(50.0)})
 	team, err := hierarchy.New(hierarchy.Config{Departments: []hierarchy.Department{department}, Rules: hierarchy.Rules{
 		Grader: orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
-			return hierarchy.Grade{Score: new(score(b.accepts(dice, hierarchy.Text(w.Output) == "good")))}, nil
+			return hierarchy.Grade{Score: new(b.score(dice, hierarchy.Text(w.Output) == "good"))}, nil
 		}),
 		Analyzer: routing.AnalyzerFunc(func(string, []string) routing.Analysis {
 			return routing.Analysis{Complexity: routing.Complex, Estimate: 1}
@@ -147,14 +158,14 @@ func TestHierarchyAgainstClosedForm(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, eng.Close(context.WithoutCancel(t.Context()))) }()
 	runs, _ := experiment()
-	var got findings
-	for range runs {
+	got := make([]outcome, runs)
+	for i := range got {
 		out, err := team.Run(t.Context(), eng, hierarchy.Input{Prompt: "work"})
 		require.NoError(t, err)
 		s := out.Reports[0].Specialists[0]
-		got.count(runs, s.ReviewStatus == grading.Approved, hierarchy.Text(s.Output) == "good", len(s.Attempts))
+		got[i] = outcome{s.ReviewStatus == grading.Approved, hierarchy.Text(s.Output) == "good", len(s.Attempts)}
 	}
-	near(t, b.closed(), got)
+	near(t, b.closed(), meanOf(got))
 }
 
 // Scores are even on 50 to 100 for good work, and on 20 to 80 for bad work. A bound of 60
@@ -175,22 +186,22 @@ func TestHysteresisAgainstClosedForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runs, _ := experiment()
 			dice := rand.New(rand.NewPCG(5, 6))
-			var got findings
-			for range runs {
-				out, err := orchestrator.Refine(nil, orchestrator.Refinement[bool]{
+			got := make([]outcome, runs)
+			for i := range got {
+				out, err := orchestrator.Refine(nil, orchestrator.Refinement[work]{
 					Attempts: 3, GateBy: grading.At(60, gate),
-					Try: func(*orchestrator.Context, orchestrator.Refined[bool]) (bool, error) { return dice.IntN(2) == 0, nil },
-					Grade: func(_ *orchestrator.Context, good bool) (orchestrator.Verdict, error) {
-						if good {
+					Try: func(*orchestrator.Context, orchestrator.Refined[work]) (work, error) { return dice.IntN(2) == 0, nil },
+					Grade: func(_ *orchestrator.Context, w work) (orchestrator.Verdict, error) {
+						if w {
 							return orchestrator.Verdict{Score: 50 + 50*dice.Float64()}, nil
 						}
 						return orchestrator.Verdict{Score: 20 + 60*dice.Float64()}, nil
 					},
 				})
 				require.NoError(t, err)
-				got.count(runs, out.Pass, out.Value, out.Tries)
+				got[i] = outcome{out.Pass, bool(out.Value), out.Tries}
 			}
-			near(t, want[name], got)
+			near(t, want[name], meanOf(got))
 		})
 	}
 	page(t, fmt.Sprintf("| `Bands`, 3 tries | %s |", want["Bands"]), fmt.Sprintf("| `Hysteresis{Extra: 15}`, 3 tries | %s |", want["Hysteresis"]))

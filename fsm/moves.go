@@ -27,7 +27,7 @@ func (t *Table[S, E, R]) Initial() S { return t.def.Initial }
 // is [ErrTransition], and wraps the error of no.
 //
 // A veto that has to wait, or to ask somebody, is an orchestrator.Permit.
-func Veto[S, E, R ~string](m Moves[S, E, R], no func(from S, event E, by R) error) Moves[S, E, R] {
+func Veto[S, E, R ~string](m Moves[S, E, R], no func(from S, event E, by R) error) Moves[S, E, R] { //nolint:iface // its type has nothing else to offer
 	return vetoed[S, E, R]{m, no}
 }
 

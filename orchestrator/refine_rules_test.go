@@ -33,8 +33,15 @@ func work(r orchestrator.Refinement[float64], told *[]string) orchestrator.Refin
 	return r
 }
 
+// refinement is what came of a refinement: its result, what its writer was told, and its time.
+type refinement struct {
+	orchestrator.Refined[float64]
+	told []string
+	took time.Duration
+}
+
 // refineWith runs a refinement, stops it after every record, and returns the result.
-func refineWith(t *testing.T, r orchestrator.Refinement[float64], writer, strong []any) (orchestrator.Refined[float64], []string, time.Duration, error) {
+func refineWith(t *testing.T, r orchestrator.Refinement[float64], writer, strong []any) (refinement, error) {
 	t.Helper()
 	var told []string
 	var took time.Duration
@@ -48,10 +55,10 @@ func refineWith(t *testing.T, r orchestrator.Refinement[float64], writer, strong
 		return agent.Roster{"writer": flowtest.NewScript(t, writer...), "strong": flowtest.NewScript(t, strong...)}
 	})
 	out, _, err := c.Run(t)
-	first, elapsed := told, took
+	first := refinement{out, told, took}
 	c.Sweep(t)
 	c.Determinism(t)
-	return out, first, elapsed, err
+	return first, err
 }
 
 func TestRefineByRules(t *testing.T) {
@@ -63,26 +70,26 @@ func TestRefineByRules(t *testing.T) {
 		return again
 	})
 	t.Run("a Retrier changes the agent, waits, and starts afresh", func(t *testing.T) {
-		out, told, took, err := refineWith(t, orchestrator.Refinement[float64]{Retrier: upgrade, Gate: 80}, []any{"50", "60", "70"}, []any{"65"})
+		out, err := refineWith(t, orchestrator.Refinement[float64]{Retrier: upgrade, Gate: 80}, []any{"50", "60", "70"}, []any{"65"})
 		require.NoError(t, err)
 		assert.Equal(t, []string{
 			`writer after 0: 0 ""`, `writer after 1: 50 "more than 50"`, `strong after 2: 0 "Two tries were poor."`, `writer after 3: 65 "more than 65"`,
-		}, told)
+		}, out.told)
 		assert.InDelta(t, 70.0, out.Value, 0)
 		assert.False(t, out.Pass)
 		assert.Equal(t, 4, out.Tries)
-		assert.GreaterOrEqual(t, took, 3*time.Hour)
+		assert.GreaterOrEqual(t, out.took, 3*time.Hour)
 	})
 	t.Run("a gate that wants more after a refusal", func(t *testing.T) {
 		gate := grading.At(60, grading.Gate[grading.Standing, grading.Decision](grading.Hysteresis{Bands: grading.DefaultBands, Extra: 15}))
-		out, _, _, err := refineWith(t, orchestrator.Refinement[float64]{Attempts: 3, GateBy: gate}, []any{"50", "70", "75"}, nil)
+		out, err := refineWith(t, orchestrator.Refinement[float64]{Attempts: 3, GateBy: gate}, []any{"50", "70", "75"}, nil)
 		require.NoError(t, err)
 		assert.Equal(t, 3, out.Tries, "70 meets 60, but not 75")
 		assert.True(t, out.Pass)
 	})
 	t.Run("errors reach the Retrier with their wait", func(t *testing.T) {
 		r := orchestrator.Refinement[float64]{Retrier: orchestrator.Attempts{Max: 3, Longest: time.Hour, Final: true}, Gate: 80}
-		out, _, _, err := refineWith(t, r, []any{agent.ErrRefused}, nil)
+		out, err := refineWith(t, r, []any{agent.ErrRefused}, nil)
 		require.ErrorIs(t, err, agent.ErrRefused, "it is final")
 		assert.Equal(t, 1, out.Tries)
 	})

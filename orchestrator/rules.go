@@ -42,7 +42,9 @@ func (k ByKeywords) Route(_ *Context, request string, targets []routing.Target) 
 func (k ByKeywords) Validate() error { return routing.Keywords(k).Validate() }
 
 // RouteBy returns router, a pure rule, as a [Router].
-func RouteBy(router routing.Router) Router { return pureRouter{router} }
+func RouteBy(router routing.Router) Router { //nolint:iface // its type has nothing else to offer
+	return pureRouter{router}
+}
 
 // pureRouter is a pure rule as a Router.
 type pureRouter struct{ router routing.Router }

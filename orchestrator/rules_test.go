@@ -26,7 +26,7 @@ func desks() []routing.Target {
 }
 
 // routed is the route of a request about a poem.
-func routed(t *testing.T, router orchestrator.Router, answers ...any) (routing.Route, error, *flowtest.Script) {
+func routed(t *testing.T, router orchestrator.Router, answers ...any) (routing.Route, *flowtest.Script, error) {
 	t.Helper()
 	var script *flowtest.Script
 	f := orchestrator.Flow[string, routing.Route]{Name: "route", Agents: []string{"clerk"}, Do: func(c *orchestrator.Context, request string) (routing.Route, error) {
@@ -41,7 +41,7 @@ func routed(t *testing.T, router orchestrator.Router, answers ...any) (routing.R
 		c.Sweep(t)
 		c.Determinism(t)
 	}
-	return route, err, script
+	return route, script, err
 }
 
 func TestByKeywords(t *testing.T) {
@@ -71,7 +71,7 @@ func TestByAgent(t *testing.T) {
 	assert.Equal(t, []string{"clerk"}, orchestrator.Declarer(router).Agents())
 
 	t.Run("a model routes", func(t *testing.T) {
-		route, err, clerk := routed(t, router, `{"relevances": [{"id": "sums", "relevance": 0.9, "reason": "tax"}, {"id": "songs", "relevance": 1}, {"id": "words", "relevance": 0.4}]}`)
+		route, clerk, err := routed(t, router, `{"relevances": [{"id": "sums", "relevance": 0.9, "reason": "tax"}, {"id": "songs", "relevance": 1}, {"id": "words", "relevance": 0.4}]}`)
 		require.NoError(t, err)
 		require.NoError(t, route.Check(desks()))
 		assert.Equal(t, "sums", route.Primary)
@@ -84,31 +84,31 @@ func TestByAgent(t *testing.T) {
 			`Answer with JSON: {"relevances": [{"id": "…", "relevance": 0.5, "reason": "…"}]}`, clerk.Requests()[0].Prompt)
 	})
 	t.Run("what it does not mention concerns the request by 0", func(t *testing.T) {
-		route, err, _ := routed(t, router, `{"relevances": [{"id": "sums", "relevance": 0.2}]}`)
+		route, _, err := routed(t, router, `{"relevances": [{"id": "sums", "relevance": 0.2}]}`)
 		require.NoError(t, err)
 		assert.Equal(t, "sums", route.Primary)
 		assert.Empty(t, route.Supporting)
 		assert.False(t, route.LowConfidence)
 	})
 	t.Run("it mentions nothing: by priority", func(t *testing.T) {
-		route, err, _ := routed(t, router, `{"relevances": []}`)
+		route, _, err := routed(t, router, `{"relevances": []}`)
 		require.NoError(t, err)
 		assert.Equal(t, "words", route.Primary)
 		assert.True(t, route.LowConfidence)
 	})
 	t.Run("an unknown ID is sent back once", func(t *testing.T) {
-		route, err, clerk := routed(t, router, `{"relevances": [{"id": "sumz", "relevance": 1}]}`, `{"relevances": [{"id": "sums", "relevance": 1}]}`)
+		route, clerk, err := routed(t, router, `{"relevances": [{"id": "sumz", "relevance": 1}]}`, `{"relevances": [{"id": "sums", "relevance": 1}]}`)
 		require.NoError(t, err)
 		assert.Equal(t, "sums", route.Primary)
 		assert.Contains(t, clerk.Requests()[1].Prompt, `id "sumz" is none of ["songs" "sums" "words"]`)
 	})
 	t.Run("twice, and out of range, is malformed", func(t *testing.T) {
 		twice := `{"relevances": [{"id": "sums", "relevance": 1}, {"id": "sums", "relevance": 0}]}`
-		_, err, _ := routed(t, router, twice, `{"relevances": [{"id": "sums", "relevance": 7}]}`)
+		_, _, err := routed(t, router, twice, `{"relevances": [{"id": "sums", "relevance": 7}]}`)
 		require.ErrorIs(t, err, orchestrator.ErrMalformed)
 	})
 	t.Run("the agent fails", func(t *testing.T) {
-		_, err, _ := routed(t, router, agent.ErrRefused)
+		_, _, err := routed(t, router, agent.ErrRefused)
 		require.ErrorIs(t, err, agent.ErrRefused)
 	})
 }

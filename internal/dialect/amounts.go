@@ -41,10 +41,10 @@ func readDuration(data []byte) (time.Duration, error) {
 }
 
 func moneyText(m providers.NanoUSD) string {
-	switch m {
-	case none:
+	if m == none {
 		return noneText
-	case -providers.USD: // -1 USD must not read as None
+	}
+	if m == -providers.USD { // -1 USD must not read as None
 		return "-1.0"
 	}
 	sign, whole, parts := "", uint64(m), uint64(providers.USD)

@@ -15,7 +15,7 @@ type Fault struct {
 }
 
 // Faults are all that is wrong with a JSON text. They are one error, a line for each.
-type Faults []Fault
+type Faults []Fault //nolint:errname // as Fault
 
 func (f Faults) Error() string {
 	lines := make([]string, len(f))

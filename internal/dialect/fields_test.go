@@ -70,7 +70,7 @@ func TestFieldsAreThoseOfEncodingJSON(t *testing.T) {
 	same(t, "options without a name", struct {
 		A int `json:",omitempty"`
 		B int `json:",omitzero"`
-		C int `json:"-,"`
+		C int `json:"-,"` //nolint:staticcheck // it is the field named -
 		D int `json:"-"`
 		e int
 	}{C: 1})
@@ -80,8 +80,8 @@ func TestFieldsAreThoseOfEncodingJSON(t *testing.T) {
 		C [0]int         `json:",omitempty"`
 		D *int           `json:",omitempty"`
 		E any            `json:",omitempty"`
-		F struct{}       `json:",omitempty"`
-		G time.Time      `json:",omitempty"`
+		F struct{}       `json:",omitempty"` //nolint:modernize // has no effect: that is the test
+		G time.Time      `json:",omitempty"` //nolint:modernize // has no effect
 		H bool           `json:",omitempty"`
 		I string         `json:",omitempty"`
 	}{A: []int{}, B: map[string]int{}})

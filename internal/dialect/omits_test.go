@@ -30,9 +30,9 @@ func TestOmitted(t *testing.T) {
 		M map[string]int  `json:"m,omitempty"`
 		A [1]int          `json:"a,omitempty"`
 		N [0]int          `json:"n,omitempty"`
-		O struct{ X int } `json:"o,omitempty"`
+		O struct{ X int } `json:"o,omitempty"` //nolint:modernize // has no effect: that is the test
 		E any             `json:"e,omitempty"`
-		T time.Time       `json:"t,omitempty"`
+		T time.Time       `json:"t,omitempty"` //nolint:modernize // has no effect: that is the test
 	}
 	type zero struct {
 		L []int           `json:"l,omitzero"`

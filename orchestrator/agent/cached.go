@@ -19,7 +19,7 @@ import (
 // again. The returned agent is safe for concurrent use; each has its own cache. Batching
 // can be added the same way: a decorator that holds calls back until several can be sent
 // to the vendor together needs no change of the flow.
-func Cached(a Agent, entries int) Agent {
+func Cached(a Agent, entries int) Agent { //nolint:iface // its type has nothing else to offer
 	return &cache{agent: a, limit: max(entries, 1)}
 }
 

@@ -89,7 +89,7 @@ func (p *Replay) repeatAsk(rec *runlog.Record, there own) {
 }
 
 // words is what a question says, for a message.
-func (a *Ask) words() string {
+func (a Ask) words() string {
 	q := Question{Key: a.Key, Text: a.Text, Options: a.Options, Data: a.Data, Secret: a.Secret}.Shown()
 	return text.Shorten(string(agent.JSON(q))+" for a "+string(a.Schema), 400)
 }
