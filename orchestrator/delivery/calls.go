@@ -101,13 +101,10 @@ func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 		why := prompt.OneLine(err.Error())
 		r.emit(c, eventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
 		r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
-		backup, found, ferr := fallback[T](r, q, err)
-		if ferr != nil || !found {
-			if ferr != nil {
-				r.warn(c, "fallback", string(q.role), "%s: %s", q.target, ferr.Error())
-			}
+		backup, found, broken := fallback[T](r, c, q, err)
+		if broken != nil || !found {
 			got.failed = err
-			return got, nil
+			return got, broken
 		}
 		got.value, got.backup = backup, true
 		r.warn(c, "fallback", string(q.role), "%s: the host answered", q.target)
@@ -118,29 +115,23 @@ func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err
 	return got, nil
 }
 
-// fallback asks Rules.Fallback for an answer.
-func fallback[T any](r *run, q call, cause error) (v T, found bool, err error) {
+// fallback asks Rules.Fallback for an answer, which must be one that the role could give.
+func fallback[T any](r *run, c *orchestrator.Context, q call, cause error) (v T, found bool, err error) {
 	if r.Rules.Fallback == nil || q.noFallback {
 		return v, false, nil
 	}
-	data, err := team.Guard("Rules.Fallback", func() ([]byte, error) {
-		return r.Rules.Fallback(Failure{Role: q.role, Op: q.op, Target: q.target, Err: cause})
+	v, err = team.Rule(r.kernel, c, q.target, "Rules.Fallback", func() (v T, err error) {
+		data, err := r.Rules.Fallback(Failure{Role: q.role, Op: q.op, Target: q.target, Err: cause})
+		if found = data != nil; err != nil || !found {
+			return v, err
+		}
+		shape, err := answer.For[T]()
+		if err != nil {
+			return v, err
+		}
+		return answer.Read[T](shape, data, "")
 	})
-	if err != nil || data == nil {
-		return v, false, err
-	}
-	shape, err := answer.For[T]()
-	if err != nil {
-		return v, false, err
-	}
-	fit, err := shape.Find(data, "")
-	if err == nil {
-		v, err = answer.Decode[T](fit)
-	}
-	if err != nil {
-		return v, false, fmt.Errorf("Rules.Fallback: %w", err)
-	}
-	return v, true, nil
+	return v, found, r.part(err)
 }
 
 // trying is a call that may be tried again.

@@ -328,23 +328,26 @@ func oneStep(calls int64) project {
 	return project{cfg: delivery.Config{Limits: team.Limits{Calls: calls}, Bounds: delivery.Bounds{MinSteps: 1}}, cast: map[string][]any{"plan": {steps(1)}}}
 }
 
-// TestEnds has every end come out the same, wherever the run was killed and in whatever
-// order its calls came back.
+// TestEnds has every end come out the same, wherever the run was killed. Runs with a fix,
+// and with an answer that never comes, are also killed in the middle of what they write, and
+// their calls come back in another order.
 func TestEnds(t *testing.T) {
-	check := func(t *testing.T, p project, status string) {
+	check := func(t *testing.T, p project, status string, whole bool) {
 		t.Helper()
 		c, _ := p.open(t)
 		out, _, err := c.Run(t)
 		assert.Equal(t, orchestrator.Status(status), out.Status, "%v", err)
-		c.Quick = testing.Short()
+		c.Quick = !whole
 		c.Sweep(t)
-		c.Determinism(t)
+		if whole {
+			c.Determinism(t)
+		}
 	}
 	for name, p := range endings() {
 		t.Run(name, func(t *testing.T) {
 			_, status, _ := strings.Cut(name, " ")
 			status, _, _ = strings.Cut(status, ",")
-			check(t, p, status)
+			check(t, p, status, strings.HasPrefix(name, "SA12 ") || name == "SA43 out-of-budget, the time is up")
 		})
 	}
 	for n, status := range []string{
@@ -353,7 +356,7 @@ func TestEnds(t *testing.T) {
 		"completed",
 	} {
 		if n > 0 {
-			t.Run(fmt.Sprintf("SX14 N4 of 10 calls there are %d", n), func(t *testing.T) { check(t, oneStep(int64(n)), status) })
+			t.Run(fmt.Sprintf("SX14 N4 of 10 calls there are %d", n), func(t *testing.T) { check(t, oneStep(int64(n)), status, false) })
 		}
 	}
 }

@@ -339,12 +339,6 @@ func TestFallback(t *testing.T) {
 		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
 		assert.Empty(t, *asked)
 	})
-	t.Run("SC51 what it gives is checked", func(t *testing.T) {
-		cfg, _ := backup(delivery.Planner, object{"steps": "two"})
-		p := project{cfg: cfg, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
-		require.ErrorIs(t, p.err, delivery.ErrPlanning)
-		assert.Contains(t, p.out.Warnings[1].Message, "Rules.Fallback")
-	})
 	t.Run("SC51 no score is assumed for what it gives", func(t *testing.T) {
 		cfg, _ := backup(delivery.Coder, code())
 		cfg.Policy.AssumeScore = new(100.0)
@@ -356,9 +350,30 @@ func TestFallback(t *testing.T) {
 			assert.NotEqual(t, "delivery/assumed-score", w.Code)
 		}
 	})
-	t.Run("SC51 its panic is an error", func(t *testing.T) {
-		p := project{cfg: delivery.Config{Rules: delivery.Rules{Fallback: func(delivery.Failure) ([]byte, error) { panic("oh") }}}, cast: map[string][]any{"plan": times(4, errBoom)}}.play(t)
-		require.ErrorIs(t, p.err, delivery.ErrPlanning)
-		assert.Contains(t, p.out.Warnings[1].Message, "Rules.Fallback panicked: oh")
-	})
+	// It is a rule like the others: the part that asked it fails, and the run's error says so.
+	for _, tt := range []struct {
+		name     string
+		fallback func(delivery.Failure) ([]byte, error)
+		kind     string
+		who      string
+		want     string
+		err      error
+	}{
+		{"SC51 it panics", func(delivery.Failure) ([]byte, error) { panic("oh") }, "plan", "goal", "Rules.Fallback panicked: oh", delivery.ErrPlanning},
+		{"SC51 it fails", func(delivery.Failure) ([]byte, error) { return nil, errors.New("no") }, "code", "p1.s1", "Rules.Fallback: no", delivery.ErrGoalNotReached},
+		{
+			"SC51 what it gives is checked", func(delivery.Failure) ([]byte, error) { return []byte(`{"passed": "two"}`), nil }, "check", "p1.s1",
+			`Rules.Fallback: /passed: want {"type":"boolean"}, got "two"`, delivery.ErrGoalNotReached,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := project{cfg: delivery.Config{Rules: delivery.Rules{Fallback: tt.fallback}}, cast: map[string][]any{tt.kind: times(4, errBoom)}}.play(t)
+			require.ErrorIs(t, p.err, delivery.ErrRule)
+			require.ErrorIs(t, p.err, tt.err)
+			require.ErrorContains(t, p.err, tt.want)
+			assert.Equal(t, "delivery/agent-failed", p.out.Warnings[0].Code)
+			assert.Equal(t, orchestrator.Warning{Code: "delivery/rule", Who: tt.who, Message: tt.want}, p.out.Warnings[1])
+			assert.Equal(t, 1, p.out.State.Iteration, "a broken rule is not tried again")
+		})
+	}
 }

@@ -17,8 +17,9 @@ import (
 // Fallback have no default there.
 //
 // A rule that panics, or answers out of its range, fails the part of the run that needed it
-// with [ErrRule]: a step, a plan or the goal. It is a Warning, and no iteration follows. In
-// JSON a rule is the fields of its default: {"retrier": {"step": {"max": 2}}}.
+// with [ErrRule]: a step, a plan or the goal. It is a Warning, and no iteration follows. A
+// Scheduler that holds all steps back is out of range. In JSON a rule is the fields of its
+// default: {"retrier": {"step": {"max": 2}}}.
 type Rules struct {
 	Scheduler routing.Scheduler               `json:"scheduler"` // order of steps whose needs are completed, with Node.Phase as the complexity; one works at a time
 	Allocator Allocator                       `json:"allocator"` // division of the time; without a limit of time it is not asked
@@ -29,14 +30,15 @@ type Rules struct {
 	Permit    orchestrator.Permit             `json:"-"`         // permission of moves; nil: all are allowed
 
 	// Fallback answers for a role whose calls have failed, with the JSON that the role would
-	// have answered. A nil answer is none. Such answers are unverified, and the goal is never
-	// judged by one. Nil answers nothing.
+	// have answered. A nil answer is none, and one that the role could not give is [ErrRule].
+	// Answers are unverified, and the goal is never judged by one. Nil answers nothing.
 	Fallback func(Failure) ([]byte, error) `json:"-"`
 }
 
 // Graders grade work in the place of the supervisor, by gate. Each gets what the supervisor
 // would get. Of the [Verdict], Approved, Score (0 to 100), Findings, Evidence and what is said
-// count. A Grader that fails twice leaves the work ungraded. Nil asks the supervisor.
+// count. A step without Evidence is rejected, whatever its Score. A Grader that fails twice
+// leaves the work ungraded. Nil asks the supervisor.
 type Graders struct {
 	Plan Grader // grader of plans, before they are executed
 	Code Grader // grader of code, before it is tested
