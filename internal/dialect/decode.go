@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"maps"
@@ -14,22 +15,51 @@ import (
 // seconds. Fields that data does not mention, or that are null in it, stay as they are.
 //
 // The error is a [Faults]: it has all faults, unknown fields among them, each with the path
-// of its field. A list or a map with a fault stays as it was.
+// of its field. A list or a map with a fault stays as it was. Data that is no JSON, or has a
+// name twice in one object, has these faults only: nothing is read.
 func Decode(data []byte, v any) error { return decoder{}.all(data, v) }
 
 // DecodeLenient is Decode, but unknown fields are no faults: for what other versions of a
-// program have written.
+// program have written. Of a name that an object has twice, the last value counts.
 func DecodeLenient(data []byte, v any) error { return decoder{lenient: true}.all(data, v) }
 
 type decoder struct{ lenient bool }
+
+// repeated returns a fault for each name that an object in data has more than once.
+func repeated(data []byte) (all Faults) {
+	if data[0] != '{' && data[0] != '[' {
+		return nil
+	}
+	names, i := map[string]int{}, 0
+	for text, value := range members(data) {
+		name := ""
+		if text != nil {
+			name, _ = textOf(text)
+			if names[name]++; names[name] == 2 {
+				all = all.at(name, Faults{{What: "is there more than once"}})
+			}
+		}
+		if inside := repeated(value); inside != nil {
+			all = all.at(cmp.Or(name, "["+strconv.Itoa(i)+"]"), inside)
+		}
+		i++
+	}
+	return all
+}
 
 func (d decoder) all(data []byte, v any) error {
 	if !json.Valid(data) {
 		var any json.RawMessage
 		return faultOf(json.Unmarshal(data, &any), "is no JSON: ")
 	}
+	data = bytes.TrimSpace(data)
+	if !d.lenient {
+		if faults := repeated(data); len(faults) > 0 {
+			return faults
+		}
+	}
 	at := reflect.ValueOf(v).Elem()
-	if faults := d.form(bytes.TrimSpace(data), at, shapeOf(at.Type())); len(faults) > 0 {
+	if faults := d.form(data, at, shapeOf(at.Type())); len(faults) > 0 {
 		return faults
 	}
 	return nil

@@ -43,6 +43,13 @@ func faultOf(err error, lead string) Faults {
 	if found, ok := errors.AsType[Faults](err); ok {
 		return found
 	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // one that wraps several is no list
+		var all Faults
+		for _, one := range several.Unwrap() {
+			all = append(all, faultOf(one, lead)...)
+		}
+		return all
+	}
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return Faults{{t.Field, fmt.Sprintf("is a JSON %s, want %s", t.Value, plain(t.Type))}}
 	}

@@ -91,10 +91,11 @@ func TestBrokenTexts(t *testing.T) {
 	})
 }
 
-// agree checks that the dialect reads text into a T as encoding/json does, or refuses it too.
+// agree checks that the lenient dialect reads text into a T as encoding/json does, or
+// refuses it too.
 func agree[T any](t require.TestingT, text string) {
 	var theirs, ours T
-	want, got := json.Unmarshal([]byte(text), &theirs), dialect.Decode([]byte(text), &ours)
+	want, got := json.Unmarshal([]byte(text), &theirs), dialect.DecodeLenient([]byte(text), &ours)
 	require.Equal(t, want == nil, got == nil, "%q: %v, %v", text, want, got)
 	if want == nil {
 		require.Equal(t, theirs, ours, "%q", text)
@@ -172,18 +173,38 @@ func TestCutTexts(t *testing.T) {
 	require.NoError(t, dialect.Decode([]byte(text), new(part)))
 }
 
-// Of several members of one name the last counts, as a whole: no fault of the others.
+// Of several members of one name the last counts in the lenient dialect, as a whole: no fault
+// of the others.
 func TestMembersOfOneName(t *testing.T) {
 	var got part
-	require.NoError(t, dialect.Decode([]byte(`{"id":1,"next":{"id":"x","wait":1},"id":"a","next":{"id":"y"},"\u0069d":"b","wait":true,"wait":3}`), &got))
+	require.NoError(t, dialect.DecodeLenient([]byte(`{"id":1,"next":{"id":"x","wait":1},"id":"a","next":{"id":"y"},"\u0069d":"b","wait":true,"wait":3}`), &got))
 	assert.Equal(t, part{ID: "b", Wait: 3 * time.Second, Next: &part{ID: "y"}}, got)
-	require.EqualError(t, dialect.Decode([]byte(`{"more":1,"id":"a","more":2,"id":3}`), &got), "id is a JSON number, want a string\nmore is unknown")
+	require.EqualError(t, dialect.DecodeLenient([]byte(`{"more":1,"id":"a","more":2,"id":3}`), &got), "id is a JSON number, want a string")
 	var entries map[string]part
-	require.NoError(t, dialect.Decode([]byte(`{"k":{"id":"x","wait":1},"k":{"id":"y"}}`), &entries))
+	require.NoError(t, dialect.DecodeLenient([]byte(`{"k":{"id":"x","wait":1},"k":{"id":"y"}}`), &entries))
 	assert.Equal(t, map[string]part{"k": {ID: "y"}}, entries)
-	require.NoError(t, dialect.Decode([]byte(`{"k":{"id":1},"k":{"id":"z"}}`), &entries))
+	require.NoError(t, dialect.DecodeLenient([]byte(`{"k":{"id":1},"k":{"id":"z"}}`), &entries))
 	assert.Equal(t, map[string]part{"k": {ID: "z"}}, entries)
-	require.EqualError(t, dialect.Decode([]byte(`{"k":{"id":1},"k":{"id":true}}`), &entries), "k.id is a JSON bool, want a string")
+	require.EqualError(t, dialect.DecodeLenient([]byte(`{"k":{"id":1},"k":{"id":true}}`), &entries), "k.id is a JSON bool, want a string")
+}
+
+// A name that stands twice in an object is a fault with its path, wherever the object is.
+func TestNamesThatStandTwice(t *testing.T) {
+	var got struct {
+		ID    string          `json:"id"`
+		Parts []part          `json:"parts"`
+		Named map[string]int  `json:"named"`
+		Raw   json.RawMessage `json:"raw"`
+		Any   any             `json:"any"`
+	}
+	text := `{"id":"a","parts":[{},{"wait":1,"id":"x","wai\u0074":2,"wait":3}],"named":{"k":1,"k":1},"raw":{"x":{"y":1,"y":2}},"any":[[{"z":0,"z":0}]],"id":"b","more":1}`
+	require.EqualError(t, dialect.Decode([]byte(text), &got), strings.Join([]string{
+		"parts[1].wait is there more than once", "named.k is there more than once", "raw.x.y is there more than once", "any[0][0].z is there more than once",
+		"id is there more than once",
+	}, "\n"), "nothing else is looked at")
+	assert.Empty(t, got.ID)
+	require.NoError(t, dialect.DecodeLenient([]byte(text), &got))
+	assert.Equal(t, "b", got.ID)
 }
 
 // Structs may have any number of fields.
