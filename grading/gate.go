@@ -10,7 +10,10 @@
 // 75.99999999999999 meets a threshold of 76.
 package grading
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Subject is whose work is judged. Own and Shared are thresholds of the configuration, on
 // the team's scale; a pointer to 0 means that there is no gate.
@@ -51,11 +54,24 @@ func GateWith[S, D any](decide func(s S) D) Gate[S, D] { return GateFunc[S, D](d
 // At returns gate for work that has no threshold: it decides by this one, in the place of
 // Standing.Threshold.
 func At[D any](threshold float64, gate Gate[Standing, D]) Gate[Standing, D] {
-	return GateWith(func(s Standing) D {
-		s.Threshold = threshold
-		return gate.Decide(s)
-	})
+	return at[D]{gate, threshold}
 }
+
+type at[D any] struct {
+	gate      Gate[Standing, D]
+	threshold float64
+}
+
+func (a at[D]) Decide(s Standing) D {
+	s.Threshold = a.threshold
+	return a.gate.Decide(s)
+}
+
+// Validate returns what is wrong with the threshold, or nil.
+func (a at[D]) Validate() error { return finite("the threshold", a.threshold) }
+
+// Unwrap returns the gate that decides.
+func (a at[D]) Unwrap() Gate[Standing, D] { return a.gate }
 
 // Bands is the [Gate] of attempts with two bounds. A score that meets the threshold is
 // accepted. One that is at most Margin below it is revised, and any other discarded.
@@ -94,6 +110,9 @@ func (a AtLeast) Decide(s Standing) Decision {
 	}
 	return Revise
 }
+
+// Validate returns what is wrong with a, or nil.
+func (a AtLeast) Validate() error { return finite("the score", float64(a)) }
 
 // Hysteresis is [Bands] that, once they have refused work, want Extra more than the
 // threshold, at most 100. So work that was poor is not accepted for reaching the bound by
@@ -161,6 +180,14 @@ func (Rounds) Decide(s Standing) Verdict {
 	default:
 		return ForceComplete
 	}
+}
+
+// finite returns an error that names a figure if x is negative or no number.
+func finite(name string, x float64) error {
+	if !(x >= 0) || math.IsInf(x, 0) { // also refuses NaN
+		return fmt.Errorf("%s is %v, want 0 or more", name, x)
+	}
+	return nil
 }
 
 // percentage returns an error that names the field if x is not a number from 0 to 100.

@@ -85,23 +85,34 @@ func (w Weighted) Validate() error {
 	var faults []error
 	total := 0.0
 	for _, name := range slices.Sorted(maps.Keys(w)) {
-		if !(w[name] >= 0) || math.IsInf(w[name], 0) { // also refuses NaN
-			faults = append(faults, fmt.Errorf("the weight of %s is %v, want 0 or more", name, w[name]))
-		}
+		faults = append(faults, finite("the weight of "+name, w[name]))
 		total += w[name]
 	}
-	if len(faults) == 0 && total == 0 {
+	if errors.Join(faults...) == nil && total == 0 {
 		faults = append(faults, errors.New("all weights are 0"))
 	}
 	return errors.Join(faults...)
 }
 
 // UnmarshalJSON sets w to the weights of data. Names that are not in data have none: what w
-// had before is gone.
+// had before is gone. The error has all faults of weights, each with the weight's name.
 func (w *Weighted) UnmarshalJSON(data []byte) error {
-	var weights map[string]float64
-	if err := json.Unmarshal(data, &weights); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return err //nolint:wrapcheck // as encoding/json says it
+	}
+	weights := make(Weighted, len(members))
+	var faults []error
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		var weight float64
+		err := json.Unmarshal(members[name], &weight)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			wrong.Field = name
+		}
+		weights[name], faults = weight, append(faults, err)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
 	}
 	*w = weights
 	return nil

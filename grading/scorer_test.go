@@ -1,6 +1,7 @@
 package grading_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -165,4 +166,15 @@ func TestByScore(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestWeightsInJSON(t *testing.T) {
+	w := grading.Weighted{"quality": 1}
+	err := json.Unmarshal([]byte(`{"novelty":"much","clarity":true,"cost":2}`), &w)
+	require.ErrorContains(t, err, ".novelty of type float64")
+	require.ErrorContains(t, err, ".clarity of type float64")
+	assert.Equal(t, grading.Weighted{"quality": 1}, w, "with a fault nothing is read")
+	require.NoError(t, json.Unmarshal([]byte(`{"cost":2}`), &w))
+	assert.Equal(t, grading.Weighted{"cost": 2}, w, "as a whole")
+	require.Error(t, json.Unmarshal([]byte(`[]`), &w))
 }
