@@ -1,12 +1,14 @@
 package team
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
+	"text/template"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -15,8 +17,9 @@ import (
 
 // Definition is a team: what [New] makes a flow of. Its types are structs:
 //
-//   - C, the Config, has a struct or a list Agents with the names of all agents. It may have
-//     Name, Limits, Rules, and Prompts (an fs.FS of templates that replace those of the team).
+//   - C, the Config, may have Name, Limits, Rules with a Permit, and Prompts (an fs.FS of
+//     templates that replace those of the team). It has a struct or a list Agents with the
+//     names of all agents, if the Definition has no function Agents.
 //   - I, the Input, may have Limits.
 //   - O, the Outcome, embeds orchestrator.Outcome.
 type Definition[C, I, O any] struct {
@@ -24,59 +27,101 @@ type Definition[C, I, O any] struct {
 	Version int              // version of the flow, as Flow.Version
 	Prompts fs.FS            // templates of the prompts, in its root or in a folder prompts; nil: there are none
 	Samples map[string][]any // a value or more for each template, by its file name: New fills it with each
+	Quote   int              // limit in bytes of a text that a prompt quotes; 0: none
+	Funcs   template.FuncMap // functions of the templates, as in prompt.Source; nil: none
 	Rules   any              // defaults of Config.Rules, of the same type; nil: they have none
 
-	// Begin sets fields of the Start of a run, such as Asked and Permit. State is the Outcome
-	// unless Begin sets it. Nil sets nothing.
+	// Defaults sets what is zero in a Config, in the place of the function Defaults, which it
+	// calls itself. Rules get their defaults afterwards. Nil: tags have all defaults.
+	Defaults func(cfg *C)
+
+	// Check adds faults that tags do not find. cfg has its defaults. Nil: there are none.
+	Check func(cfg C, f *Faults)
+
+	// Agents returns the agents that the team calls, in any order; "" is none. Those that
+	// rules declare are added to them. Nil: the texts in Config.Agents.
+	Agents func(cfg C) []string
+
+	// Begin sets fields of the Start of a run, such as Asked. State is the Outcome unless Begin
+	// sets it. Nil sets nothing.
 	Begin func(cfg C, in I, s *Start)
 
 	// Do is the work. It fills out, and returns why it ended early, or nil. The Run has begun,
 	// c is under its budget, and New ends it.
 	Do func(c *orchestrator.Context, r *Run, cfg C, in I, out *O) error
+
+	// Run is the whole run, in the place of Begin and Do, of a team with ends of its own: it
+	// checks the Input, and calls Begin and Run.End. s has all but Asked, Outcome, State, Path
+	// and Waits.
+	Run func(c *orchestrator.Context, s Start, cfg C, in I) (O, error)
 }
 
 // New returns the flow of a team with a Config: checked by its tags, with its defaults. One
 // error has all faults. The flow begins a [Run], checks the Input by its tags, does the work,
 // and ends the Run with the status that follows from its error.
 func New[C, I, O any](d Definition[C, I, O], cfg C) (orchestrator.Flow[I, O], error) {
-	cfg = Clone(cfg)
-	faults := errors.Join(Check(cfg), d.check())
-	Defaults(&cfg)
-	name, _ := fieldOf[string](cfg, "Name")
-	if name == "" {
-		name = d.Name
+	f := Faults{[]error{Check(cfg), d.check()}}
+	cfg = d.whole(cfg)
+	if d.Check != nil {
+		d.Check(cfg, &f)
 	}
-	rules := reflect.ValueOf(&cfg).Elem().FieldByName("Rules")
-	var f Faults
-	if d.hasRules() {
-		fillRules(rules, reflect.ValueOf(d.Rules))
-		f.Rules("Rules", rules.Interface())
+	var rules any
+	if group := reflect.ValueOf(cfg).FieldByName("Rules"); group.Kind() == reflect.Struct {
+		rules = group.Interface()
+		f.Rules("Rules", rules)
 	}
 	host, _ := fieldOf[fs.FS](cfg, "Prompts")
 	texts, err := d.prompts(host)
-	if err := errors.Join(faults, f.Err(), err); err != nil {
+	if err := errors.Join(f.Err(), err); err != nil {
 		return orchestrator.Flow[I, O]{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	var names []string
-	if agents := reflect.ValueOf(cfg).FieldByName("Agents"); agents.IsValid() {
-		find(agents, "", 0, func(agent, _ string) { names = append(names, agent) })
-	}
-	roles := Roles(cfg, names)
-	if rules.IsValid() {
-		names = append(names, RuleAgents(rules.Interface())...)
-	}
+	s := Start{Team: d.Name, Prompts: texts, Agents: d.agents(cfg, rules)}
+	s.Limits, _ = fieldOf[Limits](cfg, "Limits")
+	s.Permit, _ = fieldOf[orchestrator.Permit](rules, "Permit")
+	name, _ := fieldOf[string](cfg, "Name")
 	return orchestrator.Flow[I, O]{
-		Name: name, Version: d.Version, Agents: slices.DeleteFunc(names, func(n string) bool { return n == "" }), Roles: roles,
-		Do: func(c *orchestrator.Context, in I) (O, error) { return d.run(c, cfg, in, texts) },
+		Name: cmp.Or(name, d.Name), Version: d.Version, Agents: s.Agents, Roles: Roles(cfg, s.Agents),
+		Do: func(c *orchestrator.Context, in I) (O, error) { return d.run(c, s, cfg, in) },
 	}, nil
 }
 
+// whole returns a copy of a Config with its defaults.
+func (d Definition[C, I, O]) whole(cfg C) C {
+	cfg = Clone(cfg)
+	if d.Defaults != nil {
+		d.Defaults(&cfg)
+	} else {
+		Defaults(&cfg)
+	}
+	if d.hasRules() {
+		fillRules(reflect.ValueOf(&cfg).Elem().FieldByName("Rules"), reflect.ValueOf(d.Rules))
+	}
+	return cfg
+}
+
+// agents returns the names of all agents, each once.
+func (d Definition[C, I, O]) agents(cfg C, rules any) (names []string) {
+	if d.Agents != nil {
+		names = d.Agents(cfg)
+	} else if agents := reflect.ValueOf(cfg).FieldByName("Agents"); agents.IsValid() {
+		find(agents, "", 0, func(agent, _ string) { names = append(names, agent) })
+	}
+	if rules != nil {
+		names = append(names, RuleAgents(rules)...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+}
+
 // run is one run of the team.
-func (d Definition[C, I, O]) run(c *orchestrator.Context, cfg C, in I, texts prompt.Set) (O, error) {
-	out := new(O)
-	limits, _ := fieldOf[Limits](cfg, "Limits")
+func (d Definition[C, I, O]) run(c *orchestrator.Context, s Start, cfg C, in I) (O, error) {
 	own, _ := fieldOf[Limits](in, "Limits")
-	s := Start{Team: d.Name, Outcome: outcomeOf(out), Limits: own.Or(limits), Prompts: texts, State: func() any { return *out }}
+	s.Limits = own.Or(s.Limits)
+	if d.Run != nil {
+		return d.Run(c, s, cfg, in)
+	}
+	out := new(O)
+	s.Outcome, s.State = outcomeOf(out), func() any { return *out }
 	if d.Begin != nil {
 		d.Begin(cfg, in, &s)
 	}
@@ -98,7 +143,7 @@ func (d Definition[C, I, O]) run(c *orchestrator.Context, cfg C, in I, texts pro
 func (d Definition[C, I, O]) check() error {
 	var f Faults
 	f.If(d.Name == "", "Definition.Name is empty")
-	f.If(d.Do == nil, "Definition.Do is nil")
+	f.If((d.Do == nil) == (d.Run == nil), "Definition.Do and Definition.Run: want one of them")
 	f.If(outcomeOf(new(O)) == nil, "%T does not embed orchestrator.Outcome", *new(O))
 	f.If(d.Rules != nil && !d.hasRules(), "Definition.Rules is a %T, and no field Rules of %T is", d.Rules, *new(C))
 	return f.Err()
@@ -121,12 +166,12 @@ func (d Definition[C, I, O]) prompts(host fs.FS) (prompt.Set, error) {
 			return prompt.Set{}, err
 		}
 	}
-	return prompt.New(prompt.Source{Own: own, Host: host, Samples: d.Samples})
+	return prompt.New(prompt.Source{Own: own, Host: host, Samples: d.Samples, Quote: d.Quote, Funcs: d.Funcs})
 }
 
 // fieldOf returns the field of a struct with that name and type.
 func fieldOf[T any](v any, name string) (value T, ok bool) {
-	s := reflect.ValueOf(v)
+	s := reflect.ValueOf(v) // the zero Value if v is nil
 	if s.Kind() != reflect.Struct {
 		return value, false
 	}

@@ -3,9 +3,12 @@ package team_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"text/template"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -15,6 +18,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/providers"
 )
 
 // smith is a Config with all that New looks for.
@@ -27,6 +31,7 @@ type smith struct {
 }
 
 type smithRules struct {
+	Permit  orchestrator.Permit
 	Retrier orchestrator.Retrier
 	Gate    grading.Gate[grading.Standing, grading.Decision]
 }
@@ -78,7 +83,7 @@ func TestNewTeam(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "forge", flow.Name)
 	assert.Equal(t, 3, flow.Version)
-	assert.Equal(t, []string{"writer", "critic"}, flow.Agents)
+	assert.Equal(t, []string{"critic", "writer"}, flow.Agents)
 	assert.Equal(t, map[string]string{"writer": "Agents.Writer", "critic": "Agents.Critic"}, flow.Roles)
 	c := flowtest.New(flow, order{Word: "sword"}, smiths)
 	out, log, err := c.Run(t)
@@ -105,7 +110,7 @@ func TestNewTeamWithRules(t *testing.T) {
 	flow, err := team.New(d, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, "my forge", flow.Name)
-	assert.Equal(t, []string{"writer", "critic", "master"}, flow.Agents, "those that rules name, too")
+	assert.Equal(t, []string{"critic", "master", "writer"}, flow.Agents, "those that rules name, too")
 	c := flowtest.New(flow, order{Word: "sword"}, smiths)
 	out, _, err := c.Run(t)
 	require.NoError(t, err)
@@ -147,7 +152,7 @@ func TestNewTeamRefuses(t *testing.T) {
 	type bare struct{ Text string }
 	_, err := team.New(team.Definition[smith, order, bare]{Rules: 3}, smith{Gate: -1, Limits: team.Limits{Cost: -7}})
 	for _, want := range []string{
-		"Gate is -1, want 0 to 100", "Limits.Cost", "Definition.Name is empty", "Definition.Do is nil", "team_test.bare does not embed orchestrator.Outcome",
+		"Gate is -1, want 0 to 100", "Limits.Cost", "Definition.Name is empty", "Definition.Do and Definition.Run: want one of them", "team_test.bare does not embed orchestrator.Outcome",
 		"Definition.Rules is a int, and no field Rules of team_test.smith is",
 	} {
 		assert.ErrorContains(t, err, want)
@@ -162,3 +167,76 @@ func TestNewTeamRefuses(t *testing.T) {
 	assert.Contains(t, err.Error(), "plan.tmpl")
 	assert.True(t, strings.HasPrefix(err.Error(), "forge: "))
 }
+
+// A team with ends of its own gets a Start, and its functions are asked for what tags do not say.
+func TestNewTeamWithItsOwnRun(t *testing.T) {
+	d := team.Definition[smith, order, ware]{
+		Name: "forge", Rules: smithRules{Retrier: orchestrator.Attempts{Max: 3}},
+		Prompts: fstest.MapFS{"say.tmpl": {Data: []byte(`{{up (data "word" .)}}`)}}, Samples: map[string][]any{"say.tmpl": {"x"}},
+		Funcs: template.FuncMap{"up": strings.ToUpper}, Quote: 3,
+		Defaults: func(cfg *smith) {
+			cfg.Agents.Critic = "judge"
+			team.Defaults(cfg)
+		},
+		Check:  func(cfg smith, f *team.Faults) { f.If(cfg.Gate == 1, "Gate is 1, and Critic %s", cfg.Agents.Critic) },
+		Agents: func(cfg smith) []string { return []string{"zoe", "", cfg.Agents.Critic, "zoe"} },
+		Run: func(c *orchestrator.Context, s team.Start, cfg smith, in order) (out ware, err error) {
+			s.Outcome, s.Asked = &out.Outcome, cfg.Agents.Critic
+			r, c := team.Begin(c, s)
+			out.Text, err = r.Prompts.Fill("say.tmpl", in.Word)
+			out.Status = orchestrator.Partial
+			out.Unverified = append(s.Agents, s.Team, fmt.Sprint(s.Limits.Cost))
+			r.End(c, err, nil)
+			return out, s.Permit.Allow(c, orchestrator.Move{})
+		},
+	}
+	cfg := smith{Limits: team.Limits{Cost: providers.USD, Calls: 1}, Rules: smithRules{Permit: orchestrator.PermitFunc(func(*orchestrator.Context, orchestrator.Move) error { return errors.New("refused") })}}
+	flow, err := team.New(d, cfg)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"judge", "zoe"}, flow.Agents)
+	assert.Equal(t, map[string]string{"judge": "Agents.Critic"}, flow.Roles)
+	out, _, err := flowtest.New(flow, order{Word: "sword", Limits: team.Limits{Cost: 2 * providers.USD}}, func(testing.TB) agent.Roster { return agent.Roster{"judge": nil, "zoe": nil} }).Run(t)
+	require.ErrorContains(t, err, "refused", "the Permit of the rules")
+	assert.Equal(t, orchestrator.Partial, out.Status)
+	assert.Equal(t, "judge", out.Asked)
+	assert.Contains(t, out.Text, "SWO")
+	assert.NotContains(t, out.Text, "SWOR")
+	assert.Equal(t, []string{"judge", "zoe", "forge", "2000000000"}, out.Unverified)
+	cfg.Gate = 1
+	_, err = team.New(d, cfg)
+	require.EqualError(t, err, "forge: Gate is 1, and Critic judge")
+	d.Do = forge.Do
+	_, err = team.New(d, smith{})
+	require.ErrorContains(t, err, "Definition.Do and Definition.Run: want one of them")
+}
+
+// A rule that cannot answer is a fault that names its field, and no panic.
+func TestNewTeamRefusesRules(t *testing.T) {
+	type rule = grading.Gate[grading.Standing, grading.Decision]
+	for _, tt := range []struct {
+		rule rule
+		want string
+	}{
+		{(*grading.Bands)(nil), "Rules.Gate: it is a nil *grading.Bands, want a value"},
+		{grading.GateWith[grading.Standing, grading.Decision](nil), "Rules.Gate: it is a nil grading.GateFunc, want a value"},
+		{grading.At[grading.Decision](50, nil), "Rules.Gate: it is a nil grading.Gate, want a value"},
+		{grading.At(50, rule((*grading.Hysteresis)(nil))), "Rules.Gate: it is a nil *grading.Hysteresis, want a value"},
+		{grading.At(50, rule(grading.Bands{Margin: -1})), "Rules.Gate: Margin is -1, want 0 to 100"},
+		{grading.At(math.Inf(1), rule(grading.Bands{})), "Rules.Gate: the threshold is +Inf, want 0 or more"},
+		{grading.AtLeast(math.NaN()), "Rules.Gate: the score is NaN, want 0 or more"},
+		{grading.AtLeast(-1), "Rules.Gate: the score is -1, want 0 or more"},
+		{&grading.Bands{Margin: 101}, "Rules.Gate: Margin is 101, want 0 to 100"},
+		{hasty{}, "Rules.Gate panicked: oh"},
+	} {
+		cfg := named()
+		cfg.Rules.Gate = tt.rule
+		_, err := team.New(forge, cfg)
+		require.EqualError(t, err, "forge: "+tt.want)
+	}
+	assert.Empty(t, team.RuleAgents(smithRules{Retrier: (*other)(nil)}))
+}
+
+// hasty is a gate that cannot be checked.
+type hasty struct{ grading.Bands }
+
+func (hasty) Validate() error { panic("oh") }

@@ -2,6 +2,7 @@ package team
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
@@ -13,16 +14,35 @@ import (
 //
 //	const EventPoemWritten team.Kind = "poetry.poem.written"
 //
-// A [Run] emits these by itself, for a team named "poetry":
-//
-//	poetry.run.started      Asked
-//	poetry.run.finished     Status, Usage; at every end
-//	poetry.warning.raised   Warning
-//	poetry.agent.started    Who, Try; by a Seat
-//	poetry.agent.finished   Who, Try, Usage; by a Seat
-//	poetry.agent.failed     Who, Try, Usage, Text: why; by a Seat
-//	poetry.agent.retried    Who, Try: the next one, Wait before it, Text: why; by a Seat
+// Beside these, each team has the kinds that are a [Common].
 type Kind string
+
+// Common is a kind that each team has, without the team's name. A [Run] emits them by itself.
+type Common string
+
+// The kinds that each team has, and which fields of their Event are set. A [Seat] emits those
+// of agents.
+const (
+	RunStarted    Common = "run.started"    // Asked
+	RunFinished   Common = "run.finished"   // Status, Usage; at every end
+	WarningRaised Common = "warning.raised" // Warning
+	AgentStarted  Common = "agent.started"  // Who, Try
+	AgentFinished Common = "agent.finished" // Who, Try, Usage
+	AgentFailed   Common = "agent.failed"   // Who, Try, Usage, Text: why
+	AgentRetried  Common = "agent.retried"  // Who, Try: the next one, Wait before it, Text: why
+)
+
+// Of returns the kind of a team: WarningRaised.Of("poetry") is "poetry.warning.raised".
+func (k Common) Of(team string) Kind { return Kind(team + "." + string(k)) }
+
+// Common returns the kind without the name of its team. It is for programs that show several
+// teams:
+//
+//	switch team.Kind(rec.Kind).Common() { case team.WarningRaised: … }
+func (k Kind) Common() Common {
+	_, common, _ := strings.Cut(string(k), ".")
+	return Common(common)
+}
 
 // Event is the data of the records that a Run emits, and what all records of a team have.
 // The Event of a team embeds it. The kind says which fields are set.
@@ -47,9 +67,6 @@ type Telling interface{ common() *Event }
 // Emit writes a record of the run: e as Encode writes it, with the moves of the run's machine
 // since the last record. e may be nil: then the record has only those.
 func (r *Run) Emit(c *orchestrator.Context, kind Kind, e Telling) { r.trail.emit(c, kind, e) }
-
-// own returns a kind of this team: noun and verb are as in [Kind].
-func (r *Run) own(noun, verb string) Kind { return Kind(r.Team + "." + noun + "." + verb) }
 
 // trail has the moves of one machine that no record has told.
 type trail struct {

@@ -118,10 +118,13 @@ func (r *Run) permit(c *orchestrator.Context, asked orchestrator.Move) (agent.Co
 	switch {
 	case err == nil, Ends(err), r.IsWaiting(err):
 		return "", err
-	case wasPanic(err):
-		return r.Code("rule"), err
 	}
-	return r.Code("not-permitted"), err
+	code := r.Code(notPermitted)
+	if wasPanic(err) {
+		code = r.Code(failedRule)
+	}
+	r.failed[code] = true
+	return code, err
 }
 
 // IsWaiting reports whether err is that of a move which waits for a person whom the run does

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/convene-go/convene/orchestrator"
 )
 
 // A group of rules is a struct. Its fields are rules, which are interfaces, or groups. In
@@ -31,25 +33,53 @@ func fillRules(rules, defaults reflect.Value) {
 	})
 }
 
-// Rules adds what is wrong with each rule that has a method Validate() error. name is that
-// of the group in its Config.
+// Rules adds what is wrong with each rule: one that is a nil pointer or a nil function, and
+// what its method Validate() error says. The rule behind a method Unwrap is checked, too. name
+// is that of the group in its Config.
 func (f *Faults) Rules(name string, rules any) {
 	v := reflect.ValueOf(rules)
 	eachRule(v, v, name+".", func(path string, rule, _ reflect.Value) {
-		if checked, ok := reflect.TypeAssert[interface{ Validate() error }](rule); ok && !rule.IsNil() {
-			if err := checked.Validate(); err != nil {
-				f.Add("%s: %w", path, err)
-			}
+		if !rule.IsNil() {
+			f.rule(path, rule.Elem())
 		}
 	})
 }
 
-// RuleAgents returns the agents that rules call: those of each rule that has a method
-// Agents() []string.
+func (f *Faults) rule(path string, rule reflect.Value) {
+	if isNil(rule) {
+		name, _, _ := strings.Cut(rule.Type().String(), "[")
+		f.Add("%s: it is a nil %s, want a value", path, name)
+		return
+	}
+	if checked, ok := reflect.TypeAssert[interface{ Validate() error }](rule); ok {
+		if _, err := Guard(path, func() (any, error) { return nil, checked.Validate() }); err != nil {
+			f.Add("%w", err)
+		}
+	}
+	if behind := rule.MethodByName("Unwrap"); behind.IsValid() && behind.Type().NumIn() == 0 && behind.Type().NumOut() == 1 {
+		wrapped := behind.Call(nil)[0]
+		if wrapped.Kind() == reflect.Interface && !wrapped.IsNil() {
+			wrapped = wrapped.Elem()
+		}
+		f.rule(path, wrapped)
+	}
+}
+
+// isNil reports whether a rule is a nil pointer, function or interface: to ask it would panic.
+func isNil(rule reflect.Value) bool {
+	switch rule.Kind() { //nolint:exhaustive // others answer
+	case reflect.Pointer, reflect.Func, reflect.Interface:
+		return rule.IsNil()
+	}
+	return false
+}
+
+// RuleAgents returns the agents that rules name or call: those of each rule that is an
+// orchestrator.Declarer.
 func RuleAgents(rules any) (names []string) {
 	v := reflect.ValueOf(rules)
 	eachRule(v, v, "", func(_ string, rule, _ reflect.Value) {
-		if calls, ok := reflect.TypeAssert[interface{ Agents() []string }](rule); ok && !rule.IsNil() {
+		if calls, ok := reflect.TypeAssert[orchestrator.Declarer](rule); ok && !isNil(rule.Elem()) {
 			names = append(names, calls.Agents()...)
 		}
 	})

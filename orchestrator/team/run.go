@@ -1,6 +1,7 @@
 package team
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,19 +30,20 @@ type Start struct {
 // completes the Outcome. Only the branches of that run may use it.
 type Run struct {
 	Start
-	trail *trail
-	asked map[string]int // how often a Permit was asked about a move, by path and event
+	trail  *trail
+	asked  map[string]int      // how often a Permit was asked about a move, by path and event
+	failed map[agent.Code]bool // codes of errors of rules and of the Permit in this run
 }
 
 // Begin starts a run: it exposes the state and emits run.started. The Context that it
 // returns is under the budget of the limits: all that follows uses that.
 func Begin(c *orchestrator.Context, s Start) (*Run, *orchestrator.Context) {
-	r := &Run{Start: s, trail: &trail{path: s.Path}, asked: map[string]int{}}
+	r := &Run{Start: s, trail: &trail{path: s.Path}, asked: map[string]int{}, failed: map[agent.Code]bool{}}
 	r.Outcome.Asked = s.Asked
 	if s.State != nil {
 		c.Expose(func() any { return raw(s.State()) })
 	}
-	r.Emit(c, r.own("run", "started"), &Event{Asked: s.Asked})
+	r.Emit(c, RunStarted.Of(r.Team), &Event{Asked: s.Asked})
 	return r, c.WithBudget(s.Limits.Budget())
 }
 
@@ -61,7 +63,7 @@ func (r *Run) Part() *Run {
 func (r *Run) Warn(c *orchestrator.Context, code agent.Code, who, format string, args ...any) {
 	w := orchestrator.Warning{Code: string(code), Who: who, Message: prompt.OneLine(fmt.Sprintf(format, args...))}
 	r.Outcome.Warnings = append(r.Outcome.Warnings, w)
-	r.Emit(c, r.own("warning", "raised"), &Event{Warning: &w})
+	r.Emit(c, WarningRaised.Of(r.Team), &Event{Warning: &w})
 }
 
 // Settle sets what every Outcome has at its end: Spent, Elapsed and, if the flow set none,
@@ -82,7 +84,7 @@ func (r *Run) End(c *orchestrator.Context, err error, e Telling) {
 	}
 	all := e.common()
 	all.Status, all.Usage = r.Outcome.Status, &r.Outcome.Spent
-	r.Emit(c, r.own("run", "finished"), e)
+	r.Emit(c, RunFinished.Of(r.Team), e)
 }
 
 // Ending returns the status of a run that ends with err: Canceled, OutOfBudget, Failed; for
@@ -119,9 +121,21 @@ func Rule[T any](r *Run, c *orchestrator.Context, who, name string, ask func() (
 	if err == nil || Ends(err) {
 		return v, err
 	}
-	r.Warn(c, r.Code("rule"), who, "%s", err.Error())
+	r.failed[r.Code(failedRule)] = true
+	r.Warn(c, r.Code(failedRule), who, "%s", err.Error())
 	var none T
-	return none, Fail(r.Code("rule"), "%w", err)
+	return none, Fail(r.Code(failedRule), "%w", err)
+}
+
+// The codes of errors of the host's rules, behind the name of the team.
+const failedRule, notPermitted = "rule", "not-permitted"
+
+// IsHostError reports whether err is that of a rule of the host which failed in this run, or of a
+// move which its Permit refused. Nothing else is done in the place of what failed so. An error
+// of another run, which an agent has made, is not the host's.
+func (r *Run) IsHostError(err error) bool {
+	return r.failed[r.Code(failedRule)] && errors.Is(err, r.Code(failedRule)) ||
+		r.failed[r.Code(notPermitted)] && errors.Is(err, r.Code(notPermitted))
 }
 
 // Decide asks a Gate, as [Rule] does. A decision that is not one of known is an error.

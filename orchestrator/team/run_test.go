@@ -290,6 +290,53 @@ func TestSelectAgainAndPart(t *testing.T) {
 	}, texts)
 }
 
+// An error is the host's if a rule or the Permit of this run has raised its code, in a part of
+// the run, too.
+func TestIsHostError(t *testing.T) {
+	foreign := map[string]error{"rule": team.Fail("light/rule", "of another run"), "not-permitted": team.Fail("light/not-permitted", "of another run")}
+	wrap := func(err error) error { return fmt.Errorf("department: %w", err) }
+	flow := orchestrator.Flow[int, int]{Name: "light", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		begin := func(permit error) *team.Run {
+			r, _ := team.Begin(c, team.Start{Team: "light", Outcome: &orchestrator.Outcome{}, Permit: orchestrator.PermitFunc(func(*orchestrator.Context, orchestrator.Move) error { return permit })})
+			return r
+		}
+		r := begin(nil)
+		require.False(t, r.IsHostError(nil) || r.IsHostError(errors.New("busy")) || r.IsHostError(foreign["rule"]))
+		_, err := team.Rule(r.Part(), c, "", "Rules.Gate", func() (int, error) { return 0, errors.New("no") })
+		require.True(t, r.IsHostError(err) && r.IsHostError(wrap(err)))
+		require.False(t, r.IsHostError(foreign["not-permitted"]))
+
+		r = begin(errors.New("not today"))
+		require.False(t, r.IsHostError(foreign["not-permitted"]))
+		err = r.Allow(c, orchestrator.Move{Path: "run", Event: "go"})
+		require.True(t, r.IsHostError(wrap(err)))
+		require.False(t, r.IsHostError(foreign["rule"]))
+		return 0, nil
+	}}
+	_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+}
+
+// Each team has the common kinds under its own name.
+func TestCommonKinds(t *testing.T) {
+	assert.Equal(t, team.Kind("poetry.agent.retried"), team.AgentRetried.Of("poetry"))
+	assert.Equal(t, team.RunFinished, team.Kind("portfolio.run.finished").Common())
+	assert.Equal(t, team.Common("poem.written"), EventPoemWritten.Common())
+	assert.Empty(t, team.Kind("started").Common(), "a record of the engine")
+	_, records, err := written(t, Config{}, Input{Topic: "tea"}, errors.New("busy"), "Steam")
+	require.NoError(t, err)
+	var common []team.Common
+	for _, record := range records {
+		kind, _, _ := strings.Cut(record, " ")
+		if known := team.Kind(kind).Common(); known != "" {
+			common = append(common, known)
+		}
+	}
+	assert.Equal(t, []team.Common{
+		team.RunStarted, team.AgentStarted, team.AgentFailed, team.AgentRetried, team.AgentStarted, team.AgentFinished, "poem.written", team.RunFinished,
+	}, common)
+}
+
 func TestPermitThatNobodyAnswers(t *testing.T) {
 	waits := agent.Code("light/waiting")
 	move := orchestrator.Move{Path: "lamp/1", From: "red", Event: "go", To: "green"}

@@ -145,7 +145,7 @@ func (s Seat[A]) tries(c *orchestrator.Context, r *Run, reply *Reply[A], read fu
 		if s.On.Wait != nil {
 			again.After = s.On.Wait(again.After)
 		}
-		s.tell(c, r, "retried", Event{Try: reply.Tries + 1, Wait: again.After, Text: prompt.OneLine(err.Error())})
+		s.tell(c, r, AgentRetried, Event{Try: reply.Tries + 1, Wait: again.After, Text: prompt.OneLine(err.Error())})
 		if cut := c.Sleep(again.After); cut != nil {
 			return cut
 		}
@@ -160,7 +160,7 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 			return err
 		}
 	}
-	s.tell(c, r, "started", Event{Try: reply.Tries})
+	s.tell(c, r, AgentStarted, Event{Try: reply.Tries})
 	reply.Text = ""
 	reply.Value, reply.Response, err = orchestrator.AskWith(within, member, req, func(resp agent.Response) (A, error) {
 		reply.Text = TextOf(resp)
@@ -180,11 +180,11 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	}
 	e := Event{Try: reply.Tries, Usage: &used}
 	if err == nil {
-		s.tell(c, r, "finished", e)
+		s.tell(c, r, AgentFinished, e)
 		return nil
 	}
 	e.Text = prompt.OneLine(err.Error())
-	s.tell(c, r, "failed", e)
+	s.tell(c, r, AgentFailed, e)
 	return err
 }
 
@@ -197,7 +197,7 @@ func Used(resp agent.Response, err error) providers.Usage {
 }
 
 // tell emits an event of the Seat.
-func (s Seat[A]) tell(c *orchestrator.Context, r *Run, verb string, e Event) {
+func (s Seat[A]) tell(c *orchestrator.Context, r *Run, kind Common, e Event) {
 	if s.On.Quiet {
 		return
 	}
@@ -206,7 +206,7 @@ func (s Seat[A]) tell(c *orchestrator.Context, r *Run, verb string, e Event) {
 	if s.On.Event != nil {
 		record = s.On.Event(e)
 	}
-	r.Emit(c, r.own("agent", verb), record)
+	r.Emit(c, kind.Of(r.Team), record)
 }
 
 // reader returns what reads an answer, and sets the schema that the agent is asked for.
