@@ -477,7 +477,7 @@ func TestRulesInJSON(t *testing.T) {
 	_, err := cfg.MarshalJSON()
 	require.ErrorContains(t, err, "Rules.Retrier is the program's own and has no JSON\nRules.Gates.Attempt is the program's own and has no JSON")
 	require.EqualError(t, cfg.UnmarshalJSON([]byte(`{"rules": {"permit": {}, "router": {"cut": "x"}, "gates": {"attempt": {"margn": 5}}, "scores": {"output": {"a": "x"}}}}`)),
-		"rules.router.cut is a JSON string, want a number\nrules.gates.attempt.margn is unknown\nrules.scores.output is a JSON string, want a number\nrules.permit is unknown")
+		"rules.router.cut is a JSON string, want a number\nrules.gates.attempt.margn is unknown\nrules.scores.output.a is a JSON string, want a number\nrules.permit is unknown")
 }
 
 func TestLimitsOfTheInput(t *testing.T) {
