@@ -62,7 +62,7 @@ func TestRehearsal(t *testing.T) {
 	out := read(t, "out.json")
 	clock, swap, lamp := out.Projects[0], out.Projects[1], out.Projects[2]
 	t.Run("BC68 one is promoted, in two rounds", func(t *testing.T) {
-		assert.Equal(t, portfolio.Launching, clock.Stage)
+		assert.Equal(t, portfolio.Stage("LAUNCHING"), clock.Stage)
 		assert.Equal(t, 2, clock.Rounds)
 		assert.InDelta(t, 1, *clock.Score, 0)
 		assert.Contains(t, clock.Last.Files["page.md"], "estuary")

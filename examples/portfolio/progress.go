@@ -22,9 +22,9 @@ func lines(rec runlog.Record) []string {
 	switch team.Kind(rec.Kind) {
 	case portfolio.EventMoneyAllocated:
 		return allocated(e)
-	case portfolio.EventProjectKilled:
+	case "portfolio.project.killed":
 		return []string{fmt.Sprintf("%s is killed: %s", e.Project, e.Text)}
-	case portfolio.EventProjectPromoted:
+	case "portfolio.project.promoted":
 		return []string{fmt.Sprintf("%s is promoted to %s", e.Project, e.Stage)}
 	case portfolio.EventRoundStarted:
 		return []string{fmt.Sprintf("%s, %s: round %d begins with %s", e.Project, e.Stage, e.Round, cli.USD(e.Budget))}

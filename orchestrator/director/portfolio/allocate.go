@@ -15,19 +15,17 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// Stage is how far a project is.
+// Stage is how far a project is: IDEA, RESEARCHING, VALIDATING, BUILDING, LAUNCHING,
+// OPERATING, or Killed.
 type Stage string
 
-// The stages of projects, in their order. KILLED is final.
-const (
-	Idea        Stage = "IDEA"
-	Researching Stage = "RESEARCHING"
-	Validating  Stage = "VALIDATING"
-	Building    Stage = "BUILDING"
-	Launching   Stage = "LAUNCHING"
-	Operating   Stage = "OPERATING"
-	Killed      Stage = "KILLED"
-)
+// Killed is the stage of a project that was stopped. It is final.
+const Killed Stage = "KILLED"
+
+const idea Stage = "IDEA"
+
+// line has the stages in the order in which a project is promoted.
+var line = []Stage{idea, "RESEARCHING", "VALIDATING", "BUILDING", "LAUNCHING", "OPERATING"}
 
 // Action is what happens to a project.
 type Action string
@@ -40,19 +38,14 @@ const (
 )
 
 // stages is the table of stages: one step up at a time, and KILLED from any.
-var stages = fsm.MustNew(fsm.Definition[Stage, Action, string]{
-	Initial:  Idea,
-	States:   []Stage{Idea, Researching, Validating, Building, Launching, Operating, Killed},
-	Terminal: []Stage{Killed},
-	Rules: []fsm.Rule[Stage, Action, string]{
-		{On: Promote, From: []Stage{Idea}, To: Researching},
-		{On: Promote, From: []Stage{Researching}, To: Validating},
-		{On: Promote, From: []Stage{Validating}, To: Building},
-		{On: Promote, From: []Stage{Building}, To: Launching},
-		{On: Promote, From: []Stage{Launching}, To: Operating},
-		{On: Kill, To: Killed},
-	},
-})
+var stages = func() *fsm.Table[Stage, Action, string] {
+	d := fsm.Definition[Stage, Action, string]{Initial: idea, States: append(slices.Clone(line), Killed), Terminal: []Stage{Killed}}
+	for i, to := range line[1:] {
+		d.Rules = append(d.Rules, fsm.Rule[Stage, Action, string]{On: Promote, From: line[i : i+1], To: to})
+	}
+	d.Rules = append(d.Rules, fsm.Rule[Stage, Action, string]{On: Kill, To: Killed})
+	return fsm.MustNew(d)
+}()
 
 // Project is one project of a portfolio.
 type Project struct {
@@ -73,9 +66,9 @@ type Means struct {
 	Now    time.Time         // time of the decision
 }
 
-// Allocator decides what becomes of projects. It is a function of its arguments, which it
-// does not change. It returns one order for each project that is not KILLED. An error, a
-// project twice, and budgets of more than there is are faults of the rule.
+// Allocator decides what becomes of projects. It is a function of its arguments. It returns
+// one order for each project that is not KILLED. An error, a project twice, a stage to which
+// no action leads, and budgets of more than there is are faults of the rule.
 type Allocator interface {
 	Allocate(projects []Project, has Means) ([]Order, error)
 }
@@ -92,7 +85,7 @@ func (f AllocatorFunc) Allocate(projects []Project, has Means) ([]Order, error) 
 type Order struct {
 	Project string            `json:"project"`       // ID of the project
 	Action  Action            `json:"action"`        // never ""
-	Stage   Stage             `json:"stage"`         // stage afterwards; an Allocator may leave it out
+	Stage   Stage             `json:"stage"`         // stage to which Action leads; an Allocator may leave it out
 	Budget  providers.NanoUSD `json:"budget"`        // money for its next round
 	Runs    bool              `json:"runs"`          // it has one of the slots
 	Why     string            `json:"why,omitempty"` // reason for Kill, in words
@@ -113,13 +106,12 @@ type Shares struct {
 // Validate returns all faults of s.
 func (s Shares) Validate() error {
 	var f team.Faults
-	for _, bound := range []struct {
-		field string
-		x     float64
-	}{{"Promote", s.Promote}, {"Kill", s.Kill}} {
-		if bound.x != orchestrator.None {
-			f.Within(bound.field, bound.x, 0, 1)
-		}
+	if s.Promote != orchestrator.None {
+		f.Within("Promote", s.Promote, 0, 1)
+		f.If(s.Promote < s.Kill, "Promote is %v, want Kill (%v) or more: a project is either promoted or killed", s.Promote, s.Kill)
+	}
+	if s.Kill != orchestrator.None {
+		f.Within("Kill", s.Kill, 0, 1)
 	}
 	f.If(s.StaleAfter < orchestrator.None, "StaleAfter is %v, want -1ns or more", s.StaleAfter)
 	return f.Err()
@@ -128,7 +120,7 @@ func (s Shares) Validate() error {
 // Allocate implements [Allocator]. It returns the orders in the order of the projects.
 func (s Shares) Allocate(projects []Project, has Means) ([]Order, error) {
 	if err := errors.Join(s.Validate(), check(projects, has.Budget)); err != nil {
-		return nil, fmt.Errorf("portfolio: %w", err)
+		return nil, err
 	}
 	orders := make([]Order, 0, len(projects))
 	var shares []uint64 // of orders, in millionths
@@ -158,10 +150,17 @@ func (s Shares) Allocate(projects []Project, has Means) ([]Order, error) {
 	return orders, nil
 }
 
+// next returns the stage to which an order leads; false: no action leads on from there.
+func (o Order) next(from Stage) (Stage, bool) {
+	if o.Action == Keep {
+		return from, true
+	}
+	return stages.Next(from, o.Action)
+}
+
 // decide returns what becomes of a project, without money.
 func (s Shares) decide(project Project, now time.Time) Order {
-	order := Order{Project: project.ID, Action: Keep, Stage: project.Stage}
-	score := project.Score
+	order, score := Order{Project: project.ID, Action: Keep}, project.Score
 	switch {
 	case s.StaleAfter > 0 && now.Sub(project.LastProgress) > s.StaleAfter:
 		order.Action, order.Why = Kill, fmt.Sprintf("no progress for more than %v", s.StaleAfter)
@@ -170,11 +169,10 @@ func (s Shares) decide(project Project, now time.Time) Order {
 	case s.Promote >= 0 && score != nil && grading.Round6(*score) >= grading.Round6(s.Promote):
 		order.Action = Promote
 	}
-	to, ok := order.next(project.Stage)
-	if !ok {
-		order.Action, to = Keep, project.Stage // there is no higher stage
+	var higher bool
+	if order.Stage, higher = order.next(project.Stage); !higher {
+		order.Action, order.Stage = Keep, project.Stage
 	}
-	order.Stage = to
 	return order
 }
 

@@ -101,7 +101,7 @@ func TestAllocate(t *testing.T) {
 	})
 	t.Run("BC67 bad input, all at once", func(t *testing.T) {
 		_, err := portfolio.Shares{Promote: 2, Kill: -0.5}.Allocate([]portfolio.Project{project("", "MOON", math.NaN(), 0), project("a", portfolio.Idea, 1.5, 0), project("a", portfolio.Idea, 0, 0)}, portfolio.Means{Budget: -1, Now: now})
-		require.EqualError(t, err, "portfolio: Promote is 2, want 0 to 1\nKill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
+		require.EqualError(t, err, "Promote is 2, want 0 to 1\nKill is -0.5, want 0 to 1\nbudget is -1, want 0 or more\n"+
 			"projects[0]: id \"\" is empty or taken\nprojects[0] \"\": stage is \"MOON\", want one of [\"IDEA\" \"RESEARCHING\" \"VALIDATING\" \"BUILDING\" \"LAUNCHING\" \"OPERATING\" \"KILLED\"]\nprojects[0] \"\": score is NaN, want 0 to 1\n"+
 			"projects[1] \"a\": score is 1.5, want 0 to 1\nprojects[2]: id \"a\" is empty or taken")
 	})
@@ -185,6 +185,9 @@ func TestAllocateSlowly(t *testing.T) {
 		p := portfolio.Shares{
 			Promote: bound.Draw(t, "promote"), Kill: bound.Draw(t, "kill"),
 			StaleAfter: rapid.SampledFrom([]time.Duration{orchestrator.None, 0, 24 * time.Hour}).Draw(t, "stale"),
+		}
+		if p.Promote != orchestrator.None && p.Promote < p.Kill {
+			p.Promote, p.Kill = p.Kill, p.Promote
 		}
 		slots := rapid.IntRange(0, 4).Draw(t, "slots")
 		budget := providers.NanoUSD(rapid.OneOf(rapid.Int64Range(0, 9), rapid.Int64Range(0, math.MaxInt64)).Draw(t, "budget"))

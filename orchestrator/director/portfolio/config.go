@@ -19,7 +19,8 @@ type Config[I, O any] struct {
 }
 
 // Rules are what a portfolio computes. Each may be the host's own; they are called once a
-// decision, and again on replay. One that fails has the code "portfolio/rule".
+// decision, and again on replay, with copies of what the team has. One that fails has the
+// code ErrRule.
 type Rules[I, O any] struct {
 	// Score returns how promising a project is after a round, from 0 to 1, by what came of
 	// it. Nil means that it cannot be told. It is not asked about rounds that failed.
@@ -45,51 +46,41 @@ type Bounds struct {
 // DefaultShares are the Shares of a Config without an Allocator.
 var DefaultShares = Shares{Promote: 0.7, Kill: 0.2}
 
-func defaultRules[I, O any]() Rules[I, O] {
-	return Rules[I, O]{Brief: func(_ Project, in I, _ *O) I { return in }, Allocator: DefaultShares}
-}
+func defaultRules[I, O any]() Rules[I, O] { return Rules[I, O]{Allocator: DefaultShares} }
 
-// whole returns a copy of c with its defaults, and all its faults in one error.
-func (c Config[I, O]) whole() (Config[I, O], error) {
+// complete sets the defaults of c, and returns all its faults in one error.
+func (c *Config[I, O]) complete() error {
 	var f team.Faults
-	f.Check(c)
+	f.Check(*c)
 	f.If(c.Work.Do == nil, "Work is missing: want the flow that works on a project")
 	f.If(c.Rules.Score == nil, "Rules.Score is missing: want a function that grades a round from 0 to 1")
-	team.Defaults(&c)
-	if c.Rules.Brief == nil {
-		c.Rules.Brief = defaultRules[I, O]().Brief
-	}
+	team.Defaults(c)
 	c.Rules = team.FillRules(c.Rules, defaultRules[I, O]())
 	f.Rules("Rules", c.Rules)
-	return c, f.Err()
-}
-
-// checked says what is wrong with the orders of an Allocator.
-func checked(orders []Order, projects []Project, budget providers.NanoUSD) error {
-	var f team.Faults
-	stages, sum := map[string]Stage{}, providers.NanoUSD(0)
-	for _, p := range projects {
-		stages[p.ID] = p.Stage
-	}
-	for i, o := range orders {
-		stage, ok := stages[o.Project]
-		f.If(!ok, "orders[%d]: project is %q, want one order for each that is not killed", i, o.Project)
-		delete(stages, o.Project)
-		_, moves := o.next(stage)
-		f.If(ok && !moves, "orders[%d]: action is %q, which a project at the stage %s cannot take", i, o.Action, stage)
-		f.If(o.Budget < 0 || o.Budget > budget-sum, "orders[%d]: the budgets have to be 0 or more, and together at most %d nano-USD", i, budget)
-		sum += max(0, o.Budget)
-	}
-	f.If(len(stages) > 0, "orders: %d projects have none", len(stages))
 	return f.Err()
 }
 
-// next returns the stage that an order leads to; false: the stage does not take it.
-func (o Order) next(from Stage) (Stage, bool) {
-	if o.Action == Keep {
-		return from, true
+// complete sets the stages of the orders of an Allocator, and returns what is wrong with them.
+func complete(orders []Order, projects []Project, budget providers.NanoUSD) error {
+	var f team.Faults
+	left, sum := map[string]Stage{}, providers.NanoUSD(0)
+	for _, p := range projects {
+		left[p.ID] = p.Stage
 	}
-	return stages.Next(from, o.Action)
+	for i := range orders {
+		o := &orders[i]
+		stage, known := left[o.Project]
+		f.If(!known, "orders[%d]: project is %q, want one order for each that is not killed", i, o.Project)
+		delete(left, o.Project)
+		to, moves := o.next(stage)
+		f.If(known && !moves, "orders[%d]: action is %q, which a project at the stage %s cannot take", i, o.Action, stage)
+		f.If(known && moves && o.Stage != "" && o.Stage != to, "orders[%d]: stage is %q, want %q, to which %s leads, or none", i, o.Stage, to, o.Action)
+		f.If(o.Budget < 0 || o.Budget > budget-sum, "orders[%d]: the budgets have to be 0 or more, and together at most %d nano-USD", i, budget)
+		sum += max(0, o.Budget)
+		o.Stage = to
+	}
+	f.If(len(left) > 0, "orders: %d projects have none", len(left))
+	return f.Err()
 }
 
 // check returns every fault of projects, and of what there is for them.
@@ -102,9 +93,7 @@ func check(projects []Project, budget providers.NanoUSD) error {
 		seen[p.ID] = true
 		_, known := stages.Next(p.Stage, Kill)
 		f.If(!known && p.Stage != Killed, "projects[%d] %q: stage is %q, want one of %q", i, p.ID, p.Stage, stages.States())
-		if p.Score != nil {
-			f.Within(fmt.Sprintf("projects[%d] %q: score", i, p.ID), *p.Score, 0, 1)
-		}
+		f.WithinIfSet(fmt.Sprintf("projects[%d] %q: score", i, p.ID), p.Score, 0, 1)
 	}
 	return f.Err()
 }

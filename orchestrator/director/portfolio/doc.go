@@ -21,9 +21,4 @@
 //
 // The run is over when no project may run: all are killed, ungraded, through with their
 // rounds, or without money.
-//
-// # Events
-//
-// The data of each record is an [Event]: see the kinds. portfolio.run.started and .finished
-// and portfolio.warning.raised are those of every team.
 package portfolio

@@ -19,7 +19,7 @@ func TestDocs(t *testing.T) {
 	}
 	for _, end := range phases.States() {
 		if phases.Terminal(end) {
-			assert.Contains(t, several, "\n| `"+end+"` | ")
+			assert.Contains(t, several, "\n| `"+string(end)+"` | ")
 		}
 	}
 }

@@ -6,13 +6,14 @@ import (
 )
 
 // The kinds of the records that a run emits, beside those of a [team.Kind]. Of each, the
-// named fields of its Event are set.
+// named fields of its Event are set. portfolio.project.promoted has Project, Stage and Score,
+// and portfolio.project.killed has Project, Stage and Text: why.
 const (
-	EventMoneyAllocated  team.Kind = "portfolio.money.allocated"  // Orders, Budget: the money that was shared out
-	EventProjectPromoted team.Kind = "portfolio.project.promoted" // Project, Stage, Score
-	EventProjectKilled   team.Kind = "portfolio.project.killed"   // Project, Stage, Text: why
-	EventRoundStarted    team.Kind = "portfolio.round.started"    // Project, Stage, Round, Budget
-	EventRoundFinished   team.Kind = "portfolio.round.finished"   // Project, Stage, Round, Score, Usage, Text: its error
+	EventMoneyAllocated  team.Kind = "portfolio.money.allocated" // Orders, Budget: the money that was shared out
+	eventProjectPromoted team.Kind = "portfolio.project.promoted"
+	eventProjectKilled   team.Kind = "portfolio.project.killed"
+	EventRoundStarted    team.Kind = "portfolio.round.started"  // Project, Stage, Round, Budget
+	EventRoundFinished   team.Kind = "portfolio.round.finished" // Project, Stage, Round, Score, Usage, Text: its error
 )
 
 // Event is the data of all these records.

@@ -56,9 +56,9 @@ func Example() {
 	defer func() { _ = engine.Close(ctx) }()
 	half, today := 0.5, time.Now()
 	out, err := flow.Run(ctx, engine, portfolio.Input[string]{Projects: []portfolio.Entry[string]{
-		{Project: portfolio.Project{ID: "clock", Stage: portfolio.Validating, Score: &half, LastProgress: today}, Input: "A clock for the tide"},
-		{Project: portfolio.Project{ID: "swap", Stage: portfolio.Idea, Score: &half, LastProgress: today}, Input: "A market for seeds"},
-		{Project: portfolio.Project{ID: "lamp", Stage: portfolio.Building, Score: &half, LastProgress: today.AddDate(0, -2, 0)}, Input: "A lamp of moss"},
+		{Project: portfolio.Project{ID: "clock", Stage: "VALIDATING", Score: &half, LastProgress: today}, Input: "A clock for the tide"},
+		{Project: portfolio.Project{ID: "swap", Stage: "IDEA", Score: &half, LastProgress: today}, Input: "A market for seeds"},
+		{Project: portfolio.Project{ID: "lamp", Stage: "BUILDING", Score: &half, LastProgress: today.AddDate(0, -2, 0)}, Input: "A lamp of moss"},
 	}})
 	if err != nil {
 		log.Fatal(err)
@@ -79,9 +79,9 @@ func ExampleShares() {
 	now := time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 	high, middle, low := 0.8, 0.4, 0.1
 	orders, err := portfolio.DefaultShares.Allocate([]portfolio.Project{
-		{ID: "clock", Stage: portfolio.Validating, Score: &high, LastProgress: now},
-		{ID: "swap", Stage: portfolio.Researching, Score: &middle, LastProgress: now},
-		{ID: "lamp", Stage: portfolio.Idea, Score: &low, LastProgress: now},
+		{ID: "clock", Stage: "VALIDATING", Score: &high, LastProgress: now},
+		{ID: "swap", Stage: "RESEARCHING", Score: &middle, LastProgress: now},
+		{ID: "lamp", Stage: "IDEA", Score: &low, LastProgress: now},
 	}, portfolio.Means{Budget: 300 * providers.USD, Now: now})
 	if err != nil {
 		log.Fatal(err)

@@ -7,18 +7,15 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget. A rule
-// that fails has the code "portfolio/rule".
+// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
+//
+// Warnings have the code ErrRule, and "portfolio/round-failed", "portfolio/ungraded" and
+// "portfolio/no-money": Who is the project that a round failed of, that has no score, or that
+// could not make all its rounds.
 const (
 	ErrBadProjects = agent.Code("portfolio/bad-projects") // the input has faults, which the text names
 	ErrNoRound     = agent.Code("portfolio/no-round")     // no round of any project could be graded
-)
-
-// The codes of warnings, beside "portfolio/rule". Who is a project's ID.
-const (
-	roundFailed = agent.Code("portfolio/round-failed") // a round ended with an error; its project gets no more money
-	ungraded    = agent.Code("portfolio/ungraded")     // a project has no score; it gets no more money
-	noMoney     = agent.Code("portfolio/no-money")     // a project could not make all its rounds
+	ErrRule        = agent.Code("portfolio/rule")         // a rule failed, panicked, or answered out of its range
 )
 
 // Input is what a run works on.
@@ -59,9 +56,9 @@ type Report[O any] struct {
 
 // State is what a run exposes while it works.
 type State struct {
-	Phase    string            `json:"phase"`          // "running", or the status of the outcome
-	Left     providers.NanoUSD `json:"left,omitempty"` // money to be shared out; 0: none, or there is no limit
-	Projects []projectState    `json:"projects"`       // states in the order of the input
+	Phase    orchestrator.Status `json:"phase"`          // orchestrator.Running, or the status of the outcome
+	Left     providers.NanoUSD   `json:"left,omitempty"` // money to be shared out; 0: none, or there is no limit
+	Projects []projectState      `json:"projects"`       // states in the order of the input
 }
 
 // projectState is where a project is.

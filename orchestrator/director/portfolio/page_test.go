@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{"A clock for the tide", "It is the most promising of the projects.", "It was killed: its score of 0.10 is below 0.20.", "no plan", "3.0000 USD"} {
 		assert.Contains(t, html, want)
 	}
+	assert.Equal(t, 1, strings.Count(html, "A clock for the tide"), "the best result is shown once")
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "lamp <b>")
 	t.Run("a project without a score is not called promising", func(t *testing.T) {

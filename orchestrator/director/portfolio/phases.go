@@ -5,10 +5,6 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 )
 
-// running is the phase of a run that has not ended. The other phases are statuses of the
-// outcome.
-const running = "running"
-
 // move is an event of a run's machine.
 type move string
 
@@ -21,21 +17,19 @@ const (
 	moveCancel       move = "cancel"
 )
 
-// phases is what a run may do next.
-var phases = fsm.MustNew(fsm.Definition[string, move, string]{
-	Initial:  running,
-	States:   append([]string{running}, ends...),
+var ends = []orchestrator.Status{orchestrator.Completed, orchestrator.Partial, orchestrator.OutOfBudget, orchestrator.Failed, orchestrator.Canceled}
+
+// phases is what a run may do next. It is running until it has the status of its outcome.
+var phases = fsm.MustNew(fsm.Definition[orchestrator.Status, move, string]{
+	Initial:  orchestrator.Running,
+	States:   append([]orchestrator.Status{orchestrator.Running}, ends...),
 	Terminal: ends,
-	Rules: []fsm.Rule[string, move, string]{
-		{On: moveAllocated, From: []string{running}, To: running},
-		{On: moveFinish, From: []string{running}, To: string(orchestrator.Completed)},
-		{On: moveFinishPartly, From: []string{running}, To: string(orchestrator.Partial)},
-		{On: moveOverspend, From: []string{running}, To: string(orchestrator.OutOfBudget)},
-		{On: moveFail, From: []string{running}, To: string(orchestrator.Failed)},
-		{On: moveCancel, From: []string{running}, To: string(orchestrator.Canceled)},
+	Rules: []fsm.Rule[orchestrator.Status, move, string]{
+		{On: moveAllocated, From: []orchestrator.Status{orchestrator.Running}, To: orchestrator.Running},
+		{On: moveFinish, To: orchestrator.Completed},
+		{On: moveFinishPartly, To: orchestrator.Partial},
+		{On: moveOverspend, To: orchestrator.OutOfBudget},
+		{On: moveFail, To: orchestrator.Failed},
+		{On: moveCancel, To: orchestrator.Canceled},
 	},
 })
-
-var ends = []string{
-	string(orchestrator.Completed), string(orchestrator.Partial), string(orchestrator.OutOfBudget), string(orchestrator.Failed), string(orchestrator.Canceled),
-}

@@ -509,9 +509,9 @@ func ends() map[string]struct {
 }
 
 func TestEnds(t *testing.T) {
-	seen := map[string]bool{string(orchestrator.Canceled): true}
+	seen := map[orchestrator.Status]bool{orchestrator.Canceled: true}
 	for name, end := range ends() {
-		seen[string(end.status)] = true
+		seen[end.status] = true
 		t.Run(name, func(t *testing.T) {
 			out, _, err := end.run(t)
 			assert.Equal(t, end.status, out.Status)
@@ -519,6 +519,8 @@ func TestEnds(t *testing.T) {
 				require.NoError(t, err)
 			} else {
 				require.ErrorIs(t, err, end.err)
+				assert.Regexp(t, "^portfolio: [^:]", err)
+				assert.Equal(t, 1, strings.Count(err.Error(), "portfolio: "))
 			}
 			assert.Len(t, out.Projects, len(end.in.Projects))
 			c := end.play.play(t)
@@ -649,6 +651,20 @@ func TestConfig(t *testing.T) {
 	for _, want := range []string{"Work", "Rules.Score", "Bounds.Rounds", "Bounds.Slots", "Limits.Cost", "Limits.Time", "Rules.Allocator: Promote is 1.5", "Kill is -0.5", "StaleAfter is -2ns"} {
 		require.ErrorContains(t, err, want)
 	}
+	for bounds, fault := range map[portfolio.Shares]string{
+		{Promote: 0.3, Kill: 0.4}:               "Rules.Allocator: Promote is 0.3, want Kill (0.4) or more",
+		{Promote: 0.4, Kill: 0.4}:               "",
+		{Promote: orchestrator.None, Kill: 0.4}: "",
+		{Promote: 0, Kill: orchestrator.None}:   "",
+	} {
+		cfg := usual()
+		cfg.Rules.Allocator = bounds
+		if _, err := portfolio.New(cfg); fault == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, fault)
+		}
+	}
 	cfg := usual()
 	cfg.Rules.Allocator = portfolio.Shares{Promote: orchestrator.None, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
 	data, err := json.Marshal(cfg)
@@ -702,17 +718,17 @@ func TestRules(t *testing.T) {
 				return orders, err
 			})
 			p.answers = nil
-		}, nil, agent.Code("portfolio/rule")},
+		}, nil, portfolio.ErrRule},
 		"an allocator that forgets one": {func(p *play) {
 			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
 				return equal(projects[1:], has)
 			})
 			p.answers = nil
-		}, nil, agent.Code("portfolio/rule")},
+		}, nil, portfolio.ErrRule},
 		"an allocator that panics": {func(p *play) {
 			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func([]portfolio.Project, portfolio.Means) ([]portfolio.Order, error) { panic("oh") })
 			p.answers = nil
-		}, nil, agent.Code("portfolio/rule")},
+		}, nil, portfolio.ErrRule},
 		"an unknown action": {func(p *play) {
 			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
 				orders, err := equal(projects, has)
@@ -720,7 +736,15 @@ func TestRules(t *testing.T) {
 				return orders, err
 			})
 			p.answers = nil
-		}, nil, agent.Code("portfolio/rule")},
+		}, nil, portfolio.ErrRule},
+		"a stage to which the action does not lead": {func(p *play) {
+			p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+				orders, err := equal(projects, has)
+				orders[1].Stage = portfolio.Launching
+				return orders, err
+			})
+			p.answers = nil
+		}, nil, portfolio.ErrRule},
 		"a score that is out of range": {func(p *play) {
 			p.cfg.Rules.Score = func(portfolio.Project, made) *float64 { return new(7.0) }
 			delete(p.answers, "a 2/1.")
@@ -741,10 +765,57 @@ func TestRules(t *testing.T) {
 				require.NoError(t, err)
 			} else {
 				require.ErrorIs(t, err, tt.err)
-				require.ErrorIs(t, err, agent.Code("portfolio/rule"), "the code is kept")
+				require.ErrorIs(t, err, portfolio.ErrRule, "the code is kept")
+				assert.Regexp(t, "^portfolio: ", err)
 				assert.Contains(t, codes(out.Warnings)[0], "portfolio/rule ")
 			}
 			p.play(t).Sweep(t)
 		})
 	}
+}
+
+// An order with a stage of its own is told which one its action leads to.
+func TestStageOfAnOrder(t *testing.T) {
+	p := staged()
+	p.answers = nil
+	p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+		orders, err := equal(projects, has)
+		orders[0].Stage, orders[1].Action, orders[1].Stage = portfolio.Validating, portfolio.Promote, portfolio.Launching
+		return orders, err
+	})
+	_, _, err := p.run(t)
+	require.EqualError(t, err, `portfolio: Rules.Allocator: orders[1]: stage is "LAUNCHING", want "VALIDATING", to which promote leads, or none`)
+}
+
+// What rules get is a copy: to write to it changes nothing.
+func TestRulesGetCopies(t *testing.T) {
+	p := staged()
+	want, _, err := p.run(t)
+	require.NoError(t, err)
+	rules := p.cfg.Rules
+	p.cfg.Rules = portfolio.Rules[job, made]{
+		Score: func(one portfolio.Project, out made) *float64 {
+			score := *rules.Score(one, out)
+			*out.Potential = 0.01
+			return &score
+		},
+		Brief: func(one portfolio.Project, in job, last *made) job {
+			in = rules.Brief(one, in, last)
+			*one.Score = 0.02
+			if last != nil {
+				*last.Potential = 0.03
+			}
+			return in
+		},
+		Allocator: portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+			orders, err := rules.Allocator.Allocate(projects, has)
+			for i := range projects {
+				projects[i].Stage, *projects[i].Score = portfolio.Operating, 0.04
+			}
+			return orders, err
+		}),
+	}
+	got, _, err := p.run(t)
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
 }
