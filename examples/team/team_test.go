@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -90,7 +91,7 @@ func TestBudget(t *testing.T) {
 		c.Answers = nil // nobody answers, for 24 hours of virtual time
 		out, _, err = c.Run(t)
 		require.ErrorIs(t, err, want)
-		assert.Equal(t, want == orchestrator.ErrBudget, out.Status == orchestrator.OutOfBudget)
+		assert.Equal(t, errors.Is(want, orchestrator.ErrBudget), out.Status == orchestrator.OutOfBudget)
 		assert.GreaterOrEqual(t, out.Elapsed, time.Hour)
 	}
 }
