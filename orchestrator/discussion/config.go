@@ -157,9 +157,14 @@ func (c Config) check() error {
 }
 
 // grades reports whether ideas are graded.
-func (c Config) grades() bool {
-	_, byModerator := c.Rules.Grader.(ByModerator)
-	return c.has(Moderator) || c.Rules.Grader != nil && !byModerator
+func (c Config) grades() bool { return c.has(Moderator) || c.judge() == "" }
+
+// judge returns the role that grades ideas; "" means that a rule of the host does.
+func (c Config) judge() string {
+	if _, byModerator := c.Rules.Grader.(ByModerator); byModerator || c.Rules.Grader == nil {
+		return string(Moderator)
+	}
+	return ""
 }
 
 // member returns the member with the role.

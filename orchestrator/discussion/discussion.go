@@ -52,7 +52,7 @@ func (r *run) do(c *orchestrator.Context, texts prompt.Set) (Outcome, error) {
 	r.out.SelectedBy, r.out.Shortlist = ByNone, []Idea{}
 	r.Run, c = team.Begin(c, team.Start{
 		Team: "discussion", Asked: r.in.Topic, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits),
-		Permit: r.cfg.Rules.Permit, Prompts: texts, State: r.state,
+		Permit: r.cfg.Rules.Permit, Prompts: texts, State: r.state, Agents: r.cfg.agents(),
 	})
 	r.phases = team.NewMachine(r.Run, "", phases, &d.Phase)
 	r.phases.Changed = func(c *orchestrator.Context, from, to Phase) {

@@ -10,9 +10,10 @@ import (
 	"github.com/convene-go/convene/providers"
 )
 
-// The errors of runs, beside orchestrator.ErrCanceled, orchestrator.ErrBudget, and the codes
-// discussion/rule and discussion/not-permitted.
+// The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
 const (
+	ErrRule          = agent.Code("discussion/rule")            // a rule failed, panicked or answered out of its range
+	ErrNotPermitted  = agent.Code("discussion/not-permitted")   // Rules.Permit refused a move
 	ErrEmptyTopic    = agent.Code("discussion/empty-topic")     // the topic is blank
 	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // the topic exceeds Bounds.TopicBytes
 	ErrBadTopic      = agent.Code("discussion/bad-topic")       // the topic is not UTF-8, or has control characters
@@ -35,7 +36,7 @@ const (
 	warnBelowThreshold = agent.Code("discussion/below-threshold") // the best score is below the threshold
 	warnFallback       = agent.Code("discussion/fallback")        // the leader's choice is used, because scores are missing
 	warnNoChoice       = agent.Code("discussion/no-choice")       // there is no final idea
-	warnReportFailed   = agent.Code("discussion/report-failed")   // the ui_creator failed, or Rules.Report
+	warnReportFailed   = agent.Code("discussion/report-failed")   // the ui_creator failed
 	warnBudget         = agent.Code("discussion/budget")          // a step that is not needed for a result was skipped
 )
 
@@ -143,7 +144,7 @@ type Idea struct {
 	Round       int                `json:"round"`                 // round in which it was proposed
 	Pros        []string           `json:"pros,omitempty"`        // points for it
 	Cons        []string           `json:"cons,omitempty"`        // points against it
-	Feedback    string             `json:"feedback,omitempty"`    // moderator's words
+	Feedback    string             `json:"feedback,omitempty"`    // grader's advice in words; "": none
 	Criteria    map[string]float64 `json:"criteria,omitempty"`    // marks, 0 to 10, by criterion
 	Score       float64            `json:"score"`                 // score, 0 to 10, if Validated or Assumed
 	Validated   bool               `json:"validated"`             // true: it was graded

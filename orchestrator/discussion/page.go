@@ -65,7 +65,7 @@ func (i Idea) card(d Discussion) page.Card {
 		c.Score = &page.Score{Value: i.Score, Gate: d.Threshold, Max: maxScore}
 	}
 	if i.Feedback != "" {
-		c.Text += "\n\nModerator: " + i.Feedback
+		c.Text += "\n\nFeedback: " + i.Feedback
 	}
 	for _, name := range inOrder(i.Criteria) {
 		c.Bars = append(c.Bars, page.Bar{Name: page.Words(name), Score: page.Score{Value: i.Criteria[name], Max: maxScore}})
@@ -125,7 +125,7 @@ func verdict(o Outcome) string {
 	case o.SelectedBy == ByLeader:
 		return "Chosen by the team leader: no idea has a score."
 	case f.Assumed:
-		return why + "which was assumed: the moderator gave none."
+		return why + "which was assumed: there is no grade."
 	case o.BelowThreshold:
 		return why + fmt.Sprintf("below the threshold of %v.", d.Threshold)
 	case o.LeaderChoice != nil && o.LeaderChoice.ID != f.ID:

@@ -48,12 +48,10 @@ func (r *run) report(c *orchestrator.Context) {
 	if r.cfg.Rules.Report == nil {
 		return
 	}
-	html, err := team.Guard("Rules.Report", func() (string, error) { return r.cfg.Rules.Report(r.out) })
-	if err != nil {
-		r.Warn(c, warnReportFailed, "", "%s", err.Error())
-		return
+	html, err := team.Rule(r.Run, c, "", "Rules.Report", func() (string, error) { return r.cfg.Rules.Report(r.out) })
+	if err == nil {
+		r.out.Report = html
 	}
-	r.out.Report = html
 }
 
 var fence = regexp.MustCompile("(?s)^```[a-zA-Z]*\\s*\n(.*?)\n?\\s*```$")

@@ -75,7 +75,7 @@ func TestReport(t *testing.T) {
 		cfg.Rules.Report = func(discussion.Outcome) (string, error) { return "", errors.New("no paper") }
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []string{"discussion/report-failed"}, p.warned())
+		assert.Equal(t, []string{"discussion/rule"}, p.warned())
 		assert.Equal(t, "<h1>Report</h1>", p.out.Report, "the ui_creator's")
 	})
 }

@@ -21,7 +21,7 @@ func (r *run) explore(c *orchestrator.Context) error {
 			return err
 		}
 		tries = append(tries, r.tried(leader.Agent))
-		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}, tries)
+		again, err := r.another(c, tries)
 		switch {
 		case err != nil:
 			return err
@@ -40,6 +40,19 @@ func (r *run) explore(c *orchestrator.Context) error {
 		r.round = 0
 		return err
 	}
+}
+
+// another asks Rules.Retrier about another round. No one agent makes a round: to name one is a
+// fault of the rule.
+func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (orchestrator.Again, error) {
+	of := orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}
+	again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
+	if err != nil || again.Agent == "" {
+		return again, err
+	}
+	return team.Rule(r.Run, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
+		return again, fmt.Errorf("its Agent is %q, but a round is made by the whole team: want none for the role \"round\"", again.Agent)
+	})
 }
 
 // tried is a try for the Retrier: its score is the number of ideas by now.

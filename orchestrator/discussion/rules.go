@@ -10,7 +10,7 @@ import (
 
 // Rules are the rules of a team that the host may replace. Nil is the rule of
 // [DefaultRules]. In JSON a rule is the fields of its default. A rule that fails, or answers
-// out of its range, ends the run with the code discussion/rule.
+// out of its range, ends the run with [ErrRule].
 type Rules struct {
 	// Turns says who speaks next in a round. Default: InOrder.
 	Turns Turns `json:"turns,omitempty"`
@@ -25,8 +25,9 @@ type Rules struct {
 	// Default: five criteria with equal weights.
 	Scorer grading.Scorer `json:"scorer,omitempty"`
 
-	// Gate decides whether the score of an idea is good enough: grading.Accept. Its Threshold
-	// is that of the Policy. Default: grading.Bands.
+	// Gate decides whether the score of an idea is good enough: grading.Accept. Standing has the
+	// score and the Policy's Threshold, 0 to 10. A Bands.Margin may be 0 to 100 nevertheless:
+	// it only tells revise from discard, which are alike here. Default: grading.Bands.
 	Gate grading.Gate[grading.Standing, grading.Decision] `json:"gate,omitempty"`
 
 	// Ranker orders the ideas, the best first. Default: grading.ByScore.
@@ -34,7 +35,8 @@ type Rules struct {
 
 	// Retrier decides about another round (Working.Role "round"), and about asking ideation
 	// again for missing ideas ("ideas"). Max is Rounds.Max and Policy.Attempts; Try.Score is
-	// the number of ideas by then. Default: orchestrator.Attempts.
+	// the number of ideas by then. Of an answer about a round, Retry and After count, and an
+	// Agent is a fault. Default: orchestrator.Attempts.
 	Retrier orchestrator.Retrier `json:"retrier,omitempty"`
 
 	// Permit lets moves happen: start, replied, round_done, to_validation, to_selection,
@@ -42,7 +44,8 @@ type Rules struct {
 	Permit orchestrator.Permit `json:"-"`
 
 	// Report is a pure function that makes Outcome.Report from the finished outcome, whatever
-	// its status, in place of the ui_creator's HTML. [Page] is one. Nil: that HTML.
+	// its status, in place of the ui_creator's HTML. If it fails, that is a warning with the
+	// code discussion/rule, and the status stays. [Page] is one. Nil: that HTML.
 	Report func(o Outcome) (html string, err error) `json:"-"`
 }
 

@@ -40,7 +40,11 @@ func (tally) Score(marks grading.Marks) (float64, error) {
 type again map[string]int
 
 func (a again) Next(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
-	return orchestrator.Again{Retry: len(tries) < a[of.Role], After: time.Minute, Agent: "muse", Feedback: "Be bold."}
+	next := orchestrator.Again{Retry: len(tries) < a[of.Role], After: time.Minute, Feedback: "Be bold."}
+	if of.Role == "ideas" {
+		next.Agent = "muse"
+	}
+	return next
 }
 
 func (again) Agents() []string { return []string{"muse"} }
@@ -162,8 +166,8 @@ func TestRulesThatFail(t *testing.T) {
 		{"Turns panics", "", "Rules.Turns panicked: oh", discussion.Rules{Turns: discussion.TurnsFunc(func(discussion.Round) discussion.Role { panic("oh") })}},
 		{"Turns names nobody", "", `Rules.Turns: the next to speak is "critic", want a member who speaks in rounds, or none`, discussion.Rules{Turns: discussion.TurnsFunc(func(discussion.Round) discussion.Role { return discussion.Critic })}},
 		{"Turns never ends", "", "Rules.Turns: round 1 has more than 100 turns", discussion.Rules{Turns: discussion.TurnsFunc(func(discussion.Round) discussion.Role { return discussion.TeamLeader })}},
-		{"Grader panics", moderator, "Rules.Grader panicked: oh", discussion.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, discussion.Work) ([]discussion.Evaluation, error) { panic("oh") })}},
-		{"Grader is out of range", moderator, "Rules.Grader: the score is NaN, want 0 to 10", discussion.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, discussion.Work) ([]discussion.Evaluation, error) {
+		{"Grader panics", "", "Rules.Grader panicked: oh", discussion.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, discussion.Work) ([]discussion.Evaluation, error) { panic("oh") })}},
+		{"Grader is out of range", "", "Rules.Grader: the score is NaN, want 0 to 10", discussion.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, discussion.Work) ([]discussion.Evaluation, error) {
 			return []discussion.Evaluation{{IdeaID: "idea-1", Score: new(math.NaN()), Criteria: map[string]float64{"impact": 3}}}, nil
 		})}},
 		{"Scorer errs", "idea-1", "Rules.Scorer: no", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 0, errors.New("no") })}},
@@ -172,14 +176,21 @@ func TestRulesThatFail(t *testing.T) {
 		{"Ranker forgets one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return all[1:] })}},
 		{"Ranker repeats one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return append(all, all[0]) })}},
 		{"Retrier panics", leader, "Rules.Retrier panicked: oh", discussion.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again { panic("oh") })}},
+		{"Retrier names an agent that is not declared", ideation, `Rules.Retrier: Agent is "muse", which is no agent of the flow: the rule's method Agents() []string must name it`, discussion.Rules{Retrier: orchestrator.RetrierFunc(again{"ideas": 9}.Next)}},
+		{"Retrier names an agent for a round", leader, `Rules.Retrier: its Agent is "critic", but a round is made by the whole team: want none for the role "round"`, discussion.Rules{Retrier: orchestrator.RetrierFunc(func(of orchestrator.Working, _ []orchestrator.Try) orchestrator.Again {
+			return orchestrator.Again{Retry: of.Role == "round", Agent: "critic"}
+		})}},
 		{"Permit panics", "run", "start of run: Rules.Permit panicked: oh", discussion.Rules{Permit: orchestrator.PermitFunc(func(*orchestrator.Context, orchestrator.Move) error { panic("oh") })}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := discussion.Standard(nil)
+			cfg := discussion.Standard(map[discussion.Role]string{discussion.UICreator: "critic"})
 			cfg.Rules = tt.rules
+			if tt.who == ideation {
+				cfg.Policy.MinIdeas = 9
+			}
 			five := map[string]float64{"feasibility": 8, "innovation": 8, "impact": 8, "clarity": 8, "completeness": 8}
 			p := debate{cfg: cfg, cast: cast{discussion.Moderator: {string(agent.JSON([]map[string]any{{"idea_id": "idea-1", "criteria": five}}))}}}.play(t)
-			require.ErrorIs(t, p.err, agent.Code("discussion/rule"))
+			require.ErrorIs(t, p.err, discussion.ErrRule)
 			require.ErrorContains(t, p.err, tt.message[strings.Index(tt.message, "Rules."):])
 			assert.Equal(t, orchestrator.Failed, p.out.Status)
 			assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: "discussion/rule", Who: tt.who, Message: tt.message})
@@ -199,13 +210,19 @@ func TestGraderFails(t *testing.T) {
 	require.NoError(t, p.err)
 	assert.Equal(t, 2, asked, "it is asked once more")
 	assert.Equal(t, orchestrator.Partial, p.out.Status, "and the ideas are ungraded")
+	assert.Equal(t, orchestrator.Warning{Code: "discussion/ungraded", Message: "no judge is there"}, p.out.Warnings[0], "it is not the moderator that failed")
+	p = debate{cfg: discussion.Standard(nil), cast: cast{
+		discussion.Moderator: {&agent.Error{Message: "their gate", Codes: []agent.Code{discussion.ErrRule, "permanent"}}},
+	}}.play(t)
+	require.NoError(t, p.err, "the rule of a moderator's own team is none of this one")
 	assert.Contains(t, p.warned(), "discussion/ungraded")
+	assert.NotContains(t, p.warned(), "discussion/rule")
 	cfg = without(discussion.Standard(nil), discussion.Moderator)
 	cfg.Rules.Grader, cfg.Policy.RequireThreshold = orchestrator.GradeWith(func(c *orchestrator.Context, w discussion.Work) ([]discussion.Evaluation, error) {
 		return discussion.ByModerator{}.Grade(c, w)
 	}), true
 	p = debate{cfg: cfg}.play(t)
-	assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: "discussion/ungraded", Who: moderator, Message: "the team has no moderator"})
+	assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: "discussion/ungraded", Message: "the team has no moderator"})
 }
 
 func TestPermits(t *testing.T) {
@@ -244,7 +261,7 @@ func TestPermits(t *testing.T) {
 					require.NotEqual(t, orchestrator.Failed, out.Status)
 					return
 				}
-				require.ErrorIs(t, err, agent.Code("discussion/not-permitted"))
+				require.ErrorIs(t, err, discussion.ErrNotPermitted)
 				require.ErrorIs(t, err, orchestrator.ErrNotPermitted)
 				assert.Equal(t, orchestrator.Failed, out.Status)
 				assert.Len(t, out.Discussion.Messages, tt.messages, "what was said is kept")

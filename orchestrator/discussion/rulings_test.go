@@ -79,8 +79,8 @@ func TestRulingsOnScores(t *testing.T) {
 		assert.Len(t, p.prompts(discussion.Moderator), 1)
 		assert.Equal(t, []orchestrator.Warning{
 			{Code: "discussion/bad-mark", Who: "idea-2", Message: "score is none, want a number of 0 to 10"},
-			{Code: "discussion/ungraded", Who: "idea-2", Message: "the moderator gave it no score that counts"},
-			{Code: "discussion/ungraded", Who: "idea-3", Message: "the moderator gave it no score that counts"},
+			{Code: "discussion/ungraded", Who: "idea-2", Message: "no grade of it has a score that counts"},
+			{Code: "discussion/ungraded", Who: "idea-3", Message: "no grade of it has a score that counts"},
 		}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "the winner has passed")
 	})
@@ -394,7 +394,7 @@ func TestSettingsReachTheCalls(t *testing.T) {
 		cfg.Rules.Report = func(discussion.Outcome) (string, error) { panic("no paper") }
 		p := debate{cfg: cfg}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []orchestrator.Warning{{Code: "discussion/report-failed", Message: "Rules.Report panicked: no paper"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "discussion/rule", Message: "Rules.Report panicked: no paper"}}, p.out.Warnings)
 		assert.Equal(t, "<h1>Report</h1>", p.out.Report)
 	})
 }

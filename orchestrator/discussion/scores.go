@@ -2,7 +2,6 @@ package discussion
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,17 +50,18 @@ func (r *run) validate(c *orchestrator.Context) error {
 	if err := r.phases.Go(c, toValidation); err != nil {
 		return err
 	}
-	found, err := r.grade(c)
-	if err != nil && !r.broke(err) {
-		found, err = r.grade(c)
-	}
 	move := scored
-	switch {
-	case err == nil:
+	w := Work{Discussion: r.out.Discussion.copied()}
+	if r.cfg.has(Moderator) {
+		w.moderate = r.moderate
+	}
+	grade := func() ([]Evaluation, error) { return r.cfg.Rules.Grader.Grade(c, w) }
+	found, failed, err := team.Grade(r.Run, c, r.cfg.judge(), "Rules.Grader", grade, outOfRange)
+	if err == nil && failed == nil {
 		err = r.apply(c, found)
-	case !r.broke(err):
-		r.Warn(c, warnUngraded, string(Moderator), "%s", err.Error())
-		move, err = unusable, nil
+	} else if err == nil {
+		move = unusable
+		r.Warn(c, warnUngraded, r.cfg.judge(), "%s", failed.Error())
 	}
 	if err == nil {
 		err = r.assume(c)
@@ -70,25 +70,6 @@ func (r *run) validate(c *orchestrator.Context) error {
 		r.phases.Fire(c, move)
 	}
 	return err
-}
-
-// broke reports whether err ends the run: by itself, or because a rule is broken.
-func (r *run) broke(err error) bool { return team.Ends(err) || errors.Is(err, r.Code("rule")) }
-
-// grade asks Rules.Grader once. That it fails is no fault of the rule.
-func (r *run) grade(c *orchestrator.Context) ([]Evaluation, error) {
-	w := Work{Discussion: r.out.Discussion.copied()}
-	if r.cfg.has(Moderator) {
-		w.moderate = r.moderate
-	}
-	var failed error
-	found, err := team.Rule(r.Run, c, string(Moderator), "Rules.Grader", func() (found []Evaluation, err error) {
-		if found, failed = r.cfg.Rules.Grader.Grade(c, w); failed == nil {
-			err = outOfRange(found)
-		}
-		return found, err
-	})
-	return found, cmp.Or(failed, err)
 }
 
 // outOfRange returns an error if a figure is no number of 0 to 10.
@@ -130,7 +111,7 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 	for _, e := range found {
 		idea := e.of(ideas)
 		if idea == nil {
-			r.Warn(c, warnUnknownIdea, string(Moderator), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
+			r.Warn(c, warnUnknownIdea, r.cfg.judge(), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
 			continue
 		}
 		for _, why := range e.Dropped {
@@ -153,7 +134,7 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 		if idea.Validated {
 			r.Emit(c, EventIdeaScored, &Event{Idea: &idea})
 		} else {
-			r.Warn(c, warnUngraded, idea.ID, "the moderator gave it no score that counts")
+			r.Warn(c, warnUngraded, idea.ID, "no grade of it has a score that counts")
 		}
 	}
 	return nil
