@@ -12,15 +12,15 @@ func Grade[G any](r *Run, c *orchestrator.Context, who, name string, ask func() 
 			return g, check(g)
 		}
 		var none G
-		if Ends(failed) {
-			return none, failed
-		}
 		return none, nil
 	}
 	for range 2 {
 		if grade, err = Rule(r, c, who, name, once); err != nil || failed == nil {
-			break
+			return grade, failed, err
+		}
+		if Ends(failed) {
+			return grade, failed, failed
 		}
 	}
-	return grade, failed, err
+	return grade, failed, nil
 }

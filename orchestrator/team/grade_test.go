@@ -33,7 +33,7 @@ func TestGrade(t *testing.T) {
 		{"out of range", []any{-1}, 0, 1, "", "Rules.Grader: it is negative"},
 		{"out of range the second time", []any{no, -1}, 0, 2, "", "Rules.Grader: it is negative"},
 		{"a panic", []any{nil}, 0, 1, "", "Rules.Grader panicked: oh"},
-		{"the run is over", []any{orchestrator.ErrFlow}, 0, 1, orchestrator.ErrFlow.Error(), "Rules.Grader: " + orchestrator.ErrFlow.Error()},
+		{"the run is over", []any{orchestrator.ErrFlow}, 0, 1, orchestrator.ErrFlow.Error(), orchestrator.ErrFlow.Error()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, asked, failed := &orchestrator.Outcome{}, 0, error(nil)
