@@ -67,35 +67,37 @@ func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) 
 
 func (r *run) check(c *orchestrator.Context) error {
 	done := r.out.done()
+	byHost := func(name string, check Check) CheckStatus {
+		issues, err := team.Rule(r.Run, c, "run", name, func() ([]Issue, error) { return check(c, done) })
+		return r.found(c, "", issues, err)
+	}
 	var across []CheckStatus
-	for _, check := range r.cfg.Rules.Validate {
-		across = append(across, r.ask(c, "validation", check, done))
+	for i, check := range r.cfg.Rules.Validate {
+		across = append(across, byHost(fmt.Sprintf("Rules.Validate[%d]", i), check))
 	}
 	r.out.Checks.CrossDepartment = joined(across)
-	check := r.cfg.Rules.Consistency
-	if r.cfg.Master.Consistency != "" {
-		check = r.askConsistency
-	}
-	if check != nil {
-		r.out.Checks.Consistency = r.ask(c, "consistency", check, done)
+	if byAgent := r.cfg.Master.Consistency; byAgent != "" {
+		issues, err := r.askConsistency(c, done)
+		if err != nil && !team.Ends(err) {
+			r.Warn(c, warnCheck, byAgent, "%v", err)
+		}
+		r.out.Checks.Consistency = r.found(c, byAgent, issues, err)
+	} else if check := r.cfg.Rules.Consistency; check != nil {
+		r.out.Checks.Consistency = byHost("Rules.Consistency", check)
 	}
 	r.Run.Emit(c, EventChecksFinished, &Event{Checks: &r.out.Checks})
 	return nil
 }
 
-// ask runs one check and keeps its issues. A check with an error failed; one without
-// budget was skipped.
-func (r *run) ask(c *orchestrator.Context, what string, check Check, done []Report) CheckStatus {
-	issues, err := team.Guard(what, func() ([]Issue, error) { return check(c, done) })
+// found keeps the issues of a check, and returns its status. A check with an error failed; one
+// without budget was skipped. who is the agent that checked; "": none.
+func (r *run) found(c *orchestrator.Context, who string, issues []Issue, err error) CheckStatus {
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
 	switch {
 	case r.over(c, err):
-		r.Warn(c, WarnBudget, r.cfg.Master.Consistency, "%v", err)
+		r.Warn(c, WarnBudget, who, "the check was not made: %v", err)
 		return CheckSkipped
-	case err != nil:
-		r.Warn(c, warnCheck, "", "%v", err)
-		return CheckFailed
-	case len(issues) > 0:
+	case err != nil || len(issues) > 0:
 		return CheckFailed
 	default:
 		return CheckPassed

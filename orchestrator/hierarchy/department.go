@@ -168,11 +168,14 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 	if hook == nil {
 		return d.run.in.Prompt, nil
 	}
-	request, err := team.Guard("brief", func() (string, error) { return hook(c, d.run.in, d.Department, needs) })
+	request, err := team.Rule(d.desk, c, d.ID, "Rules.Brief", func() (string, error) {
+		request, err := hook(c, d.run.in, d.Department, needs)
+		if err == nil && blank(request) {
+			err = errors.New("it is blank")
+		}
+		return request, err
+	})
 	d.run.over(c, err)
-	if err == nil && blank(request) {
-		err = errors.New("brief: it is blank")
-	}
 	return request, err
 }
 

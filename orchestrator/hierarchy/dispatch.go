@@ -59,15 +59,15 @@ func relevance(route routing.Route, id string) float64 {
 // parallel. A failure does not stop the others. It is an error if no department is done.
 func (r *run) dispatch(c *orchestrator.Context) error {
 	r.open(c)
-	refused := r.waves(c)
+	err := r.waves(c)
 	for _, d := range r.departments {
 		if d.report.Status == "" { // the run was canceled or a wave refused before it began
 			d.finish(c, moveCancel, EventDepartmentCanceled, "")
 		}
 	}
 	switch {
-	case refused != nil:
-		return refused
+	case err != nil:
+		return err
 	case len(r.out.done()) == 0:
 		return r.nothingDone()
 	default:
@@ -75,7 +75,7 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 	}
 }
 
-// waves runs wave after wave. The error is that of a Permit.
+// waves runs wave after wave. The error is that of a Permit, or says that the run is canceled.
 func (r *run) waves(c *orchestrator.Context) error {
 	for i, wave := range r.out.Route.Waves {
 		if i > 0 {
@@ -93,8 +93,8 @@ func (r *run) waves(c *orchestrator.Context) error {
 			d.work(c.WithBudget(orchestrator.Budget{}), r.needs(d))
 			return struct{}{}, nil
 		})
-		if c.Err() != nil {
-			break
+		if err := c.Err(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -574,7 +574,10 @@ func TestHookErrors(t *testing.T) {
 		}
 		p := th.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/department-failed", Who: "a", Message: "brief: boom"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{
+			{Code: "hierarchy/rule", Who: "a", Message: "Rules.Brief: boom"},
+			{Code: "hierarchy/department-failed", Who: "a", Message: "Rules.Brief: boom"},
+		}, p.out.Warnings)
 		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "b").Status)
 	})
 	t.Run("HC9 a blank brief is none", func(t *testing.T) {
@@ -584,7 +587,8 @@ func TestHookErrors(t *testing.T) {
 		}
 		p := th.play(t)
 		assert.Zero(t, p.calls())
-		require.EqualError(t, p.err, "hierarchy: no department finished: brief: it is blank")
+		require.EqualError(t, p.err, "hierarchy: no department finished: Rules.Brief: it is blank")
+		require.ErrorIs(t, p.err, hierarchy.ErrRule)
 	})
 	t.Run("HX11 a prompt of the host's that fails is a failed attempt", func(t *testing.T) {
 		a := specialist("s", 60)
@@ -615,13 +619,16 @@ func TestHookErrors(t *testing.T) {
 	})
 	t.Run("HA8 HX6 a grader's grade out of range is no grade", func(t *testing.T) {
 		for _, score := range []float64{-1, 101, math.NaN()} {
-			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
+			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}}}
 			th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
 				return hierarchy.Grade{Score: &score}, nil
 			})
-			s := th.play(t).report(t, "d").Specialists[0]
+			p := th.play(t)
+			require.ErrorIs(t, p.err, hierarchy.ErrRule)
+			s, why := p.report(t, "d").Specialists[0], fmt.Sprintf("Rules.Grader: score is %v, want 0 to 100", score)
 			assert.Equal(t, grading.Rejected, s.ReviewStatus)
-			assert.Equal(t, fmt.Sprintf("grader: score is %v, want 0 to 100", score), s.Ungraded)
+			assert.Equal(t, why, s.Ungraded)
+			assert.Equal(t, orchestrator.Warning{Code: "hierarchy/rule", Who: "s", Message: why}, p.out.Warnings[0])
 		}
 		good, bad := map[string]float64{"quality": .9, "relevance": .9, "consistency": .9}, map[string]float64{"quality": 85, "relevance": .5, "consistency": .5}
 		for _, tt := range []struct {
@@ -631,12 +638,15 @@ func TestHookErrors(t *testing.T) {
 			ungraded  string
 		}{
 			{hierarchy.Grade{Marks: good}, 90, false, ""},
-			{hierarchy.Grade{Marks: bad}, 0, false, "grader: quality is 85, want 0 to 1"},
-			{hierarchy.Grade{Marks: bad, Score: new(90.0)}, 0, false, "grader: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Marks: bad}, 0, false, "Rules.Grader: quality is 85, want 0 to 1"},
+			{hierarchy.Grade{Marks: bad, Score: new(90.0)}, 0, false, "Rules.Grader: quality is 85, want 0 to 1"},
 			{hierarchy.Grade{Marks: good, Score: new(80.0)}, 80, false, ""},
 			{hierarchy.Grade{}, 75, true, ""},
 		} {
 			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}, "head": {"y"}}}
+			if tt.ungraded != "" {
+				delete(th.cast, "head")
+			}
 			th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { return tt.grade, nil })
 			s := th.play(t).report(t, "d").Specialists[0]
 			assert.Equal(t, tt.score, s.Score, "%+v", tt.grade)
@@ -724,7 +734,7 @@ func TestBudget(t *testing.T) {
 		assert.Len(t, p.out.Output, 1)
 		assert.Equal(t, []orchestrator.Warning{
 			{Code: hierarchy.WarnBudget, Who: "director", Message: "the outputs of the departments were not united: budget: the limit of 1 calls is reached"},
-			{Code: hierarchy.WarnBudget, Who: "brain", Message: "consistency: budget: the limit of 1 calls is reached"},
+			{Code: hierarchy.WarnBudget, Who: "brain", Message: "the check was not made: budget: the limit of 1 calls is reached"},
 		}, p.out.Warnings)
 	})
 	t.Run("HX12 a budget of the agent's own is a failed attempt", func(t *testing.T) {
@@ -771,7 +781,7 @@ func TestAggregation(t *testing.T) {
 		p := th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.CrossDepartment)
 		assert.Equal(t, []hierarchy.Issue{{"a", "dull"}}, p.out.Checks.Issues)
-		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/check", Message: "validation: boom"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/rule", Who: "run", Message: "Rules.Validate[2]: boom"}}, p.out.Warnings)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "checks inform")
 
 		asks := func(c *orchestrator.Context, _ []hierarchy.Report) ([]hierarchy.Issue, error) {
@@ -802,6 +812,10 @@ func TestAggregation(t *testing.T) {
 		p = th.play(t)
 		assert.EqualValues(t, "failed", p.out.Checks.Consistency)
 		assert.Equal(t, []hierarchy.Issue{{"a", "by a hook"}}, p.out.Checks.Issues)
+		th.cfg.Rules.Consistency = func(*orchestrator.Context, []hierarchy.Report) ([]hierarchy.Issue, error) { panic("ouch") }
+		p = th.play(t)
+		assert.EqualValues(t, "failed", p.out.Checks.Consistency)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/rule", Who: "run", Message: "Rules.Consistency panicked: ouch"}}, p.out.Warnings)
 	})
 	four := studio(breadTheft)
 	raws := map[string]float64{"character": 91.8, "story": 88.5, "visual": 82, "audio": 76.5}

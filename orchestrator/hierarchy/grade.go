@@ -40,8 +40,8 @@ type Grade struct {
 // cannot be used, such as a mark on another scale, is sent back once. A grader of the host
 // may call it.
 //
-// After an error, or a figure out of range, a Grader is asked once more; then the output is
-// ungraded. A Grade without Score and Marks means that the output is not to be graded: then
+// After an error a Grader is asked once more; then the output is ungraded. A panic, or a figure
+// out of range, is a fault of the rule: see Rules. A Grade without Score and Marks means that the output is not to be graded: then
 // the agent's own score counts, else 75.
 var HeadGrader = orchestrator.GradeWith(func(c *orchestrator.Context, w Work) (Grade, error) {
 	if w.byHead == nil {
@@ -107,32 +107,31 @@ func shapeOf(marks []string) (*answer.Shape, error) {
 // which counts only if no grade was asked for. Its error is that of a rule.
 func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) error {
 	r := w.run
-	g, err := team.Graded(func() (Grade, error) {
-		return team.Guard("grader", func() (Grade, error) {
-			g, err := r.cfg.Rules.Grader.Grade(c, Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
-			return g, cmp.Or(err, g.check())
-		})
-	})
-	r.over(c, err)
+	g, failed, err := team.Grade(w.desk, c, w.agent.ID, "Rules.Grader", func() (Grade, error) {
+		return r.cfg.Rules.Grader.Grade(c, Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
+	}, Grade.check)
+	r.over(c, failed)
+	if failed == nil && err == nil {
+		g.Score, err = w.score(c, g)
+	}
 	assumed := r.cfg.Policy.AssumeScore
 	switch {
-	case err == nil:
-		if g.Score, err = w.score(c, g); err != nil {
-			a.Ungraded = prompt.OneLine(err.Error())
-			return err
-		}
+	case failed == nil && err != nil:
+		a.Ungraded = prompt.OneLine(err.Error())
+		return err
+	case failed == nil:
 		a.Score, a.ScoreDefaulted = grading.Effective(g.Score, self)
 		if g.Score != nil {
 			a.Grade = &g
 		}
-	case assumed == nil || c.IsCanceled(err):
-		a.Ungraded = prompt.OneLine(err.Error())
+	case assumed == nil || c.IsCanceled(failed):
+		a.Ungraded = prompt.OneLine(failed.Error())
 		if w.gate == 0 {
 			a.Decision = grading.Accept
 		}
 		return nil
 	default:
-		a.Score, a.Assumed = *assumed, prompt.OneLine(err.Error())
+		a.Score, a.Assumed = *assumed, prompt.OneLine(failed.Error())
 	}
 	a.Decision, err = team.Decide(w.desk, c, w.agent.ID, "Rules.Gates.Attempt", r.cfg.Rules.Gates.Attempt, grading.Standing{
 		Of: subject(w.agent, w.Department), Score: a.Score, Threshold: w.gate, Before: scores(w.attempts), Try: a.Number + 1, Most: w.most,

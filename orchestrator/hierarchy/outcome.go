@@ -78,11 +78,11 @@ const (
 
 	warnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
 	warnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used
-	warnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved
+	warnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved, because of the head or the budget
 	warnNoSpecialists       = "hierarchy/no-specialists"       // specialists are required but none is active: the head answered
 	warnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
 	warnDepartmentSkipped   = "hierarchy/department-skipped"   // what the department depends on is missing
-	warnCheck               = "hierarchy/check"                // a check of the whole result failed to run
+	warnCheck               = "hierarchy/check"                // Master.Consistency failed to check
 )
 
 // Checks are the checks of the whole result. They only inform.
@@ -105,6 +105,7 @@ const (
 // Basis says who made the output of a department.
 type Basis string
 
+// The makers of a department's output.
 const (
 	FromSpecialists  Basis = "specialists"        // synthesis of passing results
 	HeadOnly         Basis = "head-only"          // no specialist was asked

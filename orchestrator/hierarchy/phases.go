@@ -66,11 +66,17 @@ func (p Phase) status() orchestrator.Status {
 // DepartmentPhase is where a department of a run is: a state of DepartmentPhases.
 type DepartmentPhase string
 
-// The exported phases are those in which a department ends. Report.Status is one of them.
+// The phases in which a department ends. Report.Status is one of them.
+const (
+	DepartmentDone     DepartmentPhase = "done"
+	DepartmentFailed   DepartmentPhase = "failed"
+	DepartmentSkipped  DepartmentPhase = "skipped"
+	DepartmentCanceled DepartmentPhase = "canceled"
+)
+
 const (
 	departmentWaiting, departmentAnalyzing, departmentHeadDirect, departmentSpecialists  DepartmentPhase = "waiting", "analyzing", "head_direct", "specialists"
 	departmentReviewing, departmentSynthesizing, departmentFallback, departmentAssessing DepartmentPhase = "reviewing", "synthesizing", "fallback", "assessing"
-	DepartmentDone, DepartmentFailed, DepartmentSkipped, DepartmentCanceled              DepartmentPhase = "done", "failed", "skipped", "canceled"
 )
 
 // DepartmentPhases returns the state machine of a department. "retry" is a further try of

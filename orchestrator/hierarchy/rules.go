@@ -13,7 +13,8 @@ import (
 // [DefaultRules]. Each rule is called once for a decision, and again when a run is resumed.
 //
 // A rule that returns an error, panics or answers out of its range fails the part of the run
-// that needed it with ErrRule, and is a warning. Nothing is tried again for it.
+// that needed it with ErrRule, and is a warning. Nothing is tried again for it. The error of a
+// Grader is none of these: see HeadGrader.
 //
 // In JSON a rule is the fields of its default: {"router": {"cut": 0.4}}. Grader, Permit and
 // Steps have no JSON.
@@ -56,16 +57,18 @@ type Steps struct {
 
 	// Brief writes the master's request to a department. needs are the reports of its
 	// dependencies, whose results are appended to every brief anyway. Nil: the request
-	// unchanged. An error, or a blank text, fails the department.
+	// unchanged. An error, or a blank text, fails the department with ErrRule.
 	Brief func(c *orchestrator.Context, in Input, d Department, needs []Report) (string, error)
 
 	// Resolve resolves contradictions between passing results, of which there are at
 	// least two, before the synthesis: its note is part of the prompt. Nil: see
-	// Policy.ResolveConflicts. An error is a warning.
+	// Policy.ResolveConflicts. An error is only a warning, with the code ErrRule.
 	Resolve func(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error)
 
-	Validate    []Check // Validate are the checks across departments, run in order
-	Consistency Check   // Consistency checks the reports against a knowledge service, in place of Master.Consistency
+	// Validate are the checks across departments, run in order. An error of one is a warning
+	// with the code ErrRule, and the check has failed. So it is for Consistency.
+	Validate    []Check
+	Consistency Check // Consistency checks the reports against a knowledge service, in place of Master.Consistency
 }
 
 // Check returns what is wrong with the reports of finished departments.

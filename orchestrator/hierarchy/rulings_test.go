@@ -108,7 +108,7 @@ func TestUngraded(t *testing.T) {
 		for i, want := range []string{"work of A", "work of B"} {
 			assert.Equal(t, want, hierarchy.Text(r.Specialists[i].Output))
 			assert.Equal(t, grading.Rejected, r.Specialists[i].ReviewStatus)
-			assert.Equal(t, "not graded: grader: budget: the limit of 2 calls is reached", r.Specialists[i].ReviewNotes)
+			assert.Equal(t, "not graded: budget: the limit of 2 calls is reached", r.Specialists[i].ReviewNotes)
 		}
 		assert.Nil(t, p.out.Score)
 	})
@@ -252,7 +252,7 @@ func TestGradedSynthesis(t *testing.T) {
 		assert.Len(t, p.asked["head"], 1)
 		assert.Equal(t, "unheard of", hierarchy.Text(p.report(t, "d").Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnUngraded, Who: "head", Message: "grader: no words"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnUngraded, Who: "head", Message: "no words"}}, p.out.Warnings)
 	})
 	t.Run("HC43 what was written before money ended is used", func(t *testing.T) {
 		th := writtenBy(worth, "weak")
@@ -280,7 +280,7 @@ func TestGradedSynthesis(t *testing.T) {
 		require.NoError(t, p.err)
 		r := p.report(t, "d")
 		assert.Equal(t, "unheard of", hierarchy.Text(r.Output))
-		assert.Equal(t, "grader: no words", r.Ungraded)
+		assert.Equal(t, "no words", r.Ungraded)
 		assert.Zero(t, r.QualityScore)
 		assert.False(t, r.PassedGate)
 		assert.Nil(t, p.out.Score, "no department has one")

@@ -431,7 +431,7 @@ func TestGrading(t *testing.T) {
 		quoted := graded(map[string]any{"quality": "0.85", "relevance": "0.85", "consistency": "0.85"}).play(t)
 		assert.Equal(t, 85.0, quoted.report(t, "d").Specialists[0].Score)
 		failed := graded(errors.New("down"), errors.New("still down")).play(t)
-		assert.Equal(t, "grader: still down", failed.report(t, "d").Specialists[0].Ungraded)
+		assert.Equal(t, "still down", failed.report(t, "d").Specialists[0].Ungraded)
 	})
 	t.Run("HC5 graded, else own figure, else 75", func(t *testing.T) {
 		th := graded(marks(0), marks(90)) // a real 0 stays 0
@@ -486,10 +486,12 @@ func TestGrading(t *testing.T) {
 	})
 	t.Run("HX11 a panicking hook", func(t *testing.T) {
 		th := graded()
+		delete(th.cast, "head")
 		th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { panic("ouch") })
 		p := th.play(t)
-		require.NoError(t, p.err)
-		assert.Equal(t, "grader panicked: ouch", p.report(t, "d").Specialists[0].Ungraded)
+		require.ErrorIs(t, p.err, hierarchy.ErrRule)
+		assert.Equal(t, "Rules.Grader panicked: ouch", p.report(t, "d").Specialists[0].Ungraded)
+		assert.Equal(t, orchestrator.Warning{Code: "hierarchy/rule", Who: "s", Message: "Rules.Grader panicked: ouch"}, p.out.Warnings[0])
 
 		th = theater{cfg: one(specialist("s", 60)), in: request()}
 		th.cfg.Rules.Selector = routing.SelectorFunc(func([]routing.Candidate, routing.Need) []routing.Candidate { panic("ouch") })

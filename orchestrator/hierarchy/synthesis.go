@@ -5,6 +5,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -73,28 +74,24 @@ func (d *department) keep(c *orchestrator.Context, b Attempt) {
 
 // resolve asks which statement is right where results contradict each other.
 func (d *department) resolve(c *orchestrator.Context, brief string, passing []SpecialistResult) string {
-	hook := d.run.cfg.Rules.Resolve
-	if d.run.cfg.Policy.ResolveConflicts {
-		hook = d.run.headResolve
+	hook, byHead := d.run.cfg.Rules.Resolve, d.run.cfg.Policy.ResolveConflicts
+	var note string
+	var err error
+	switch {
+	case len(passing) < 2:
+	case byHead:
+		head := d.head()
+		head.Schema = nil // it is for its work
+		var resp agent.Response
+		resp, err = d.run.call(c, head, d.ID, "resolve.tmpl", resolvePrompt{d.Department, brief, passing})
+		note = resp.Text
+	case hook != nil:
+		note, err = team.Rule(d.desk, c, d.ID, "Rules.Resolve", func() (string, error) { return hook(c, d.Department, brief, passing) })
 	}
-	if hook == nil || len(passing) < 2 {
-		return ""
-	}
-	note, err := team.Guard("conflict resolver", func() (string, error) { return hook(c, d.Department, brief, passing) })
-	if d.run.over(c, err) || err != nil {
+	if d.run.over(c, err) || byHead && err != nil { // a rule that failed has warned already
 		d.warn(c, warnConflicts, "%v", err)
-		return ""
 	}
 	return note
-}
-
-// headResolve lets the head say which statement is right where passing results contradict
-// each other.
-func (r *run) headResolve(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error) {
-	head := d.head()
-	head.Schema = nil // it is for its work
-	resp, err := r.call(c, head, d.ID, "resolve.tmpl", resolvePrompt{d, brief, passing})
-	return resp.Text, err
 }
 
 // refine lets the head improve its draft in further rounds, and returns the best
