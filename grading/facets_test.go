@@ -15,16 +15,16 @@ func TestOverall(t *testing.T) {
 	even := weights(1, 1, 1, 1)
 	for _, tt := range []struct {
 		name    string
-		f       grading.Facets
+		f       facets
 		weights grading.Weighted
 		want    float64
 	}{
-		{"RA25 R76", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.9105},
-		{"RA26 R76", grading.Facets{Article: 0.90, Source: 0.85, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.8885},
-		{"RA27 R76", grading.Facets{Article: 0.75, Source: 0.65, Factual: 0.85, Writing: 0.85}, grading.DefaultFacets, 0.7700},
-		{"RA28 R76", grading.Facets{Article: 0.55, Source: 0.40, Factual: 0.68, Writing: 0.73}, grading.DefaultFacets, 0.5810},
-		{"RA29 RC13 even weights", grading.Facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, even, 0.9075},
-		{"R76 only proportions matter", grading.Facets{Article: 1, Writing: 0.5}, weights(30, 0, 0, 10), 0.875},
+		{"RA25 R76", facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.9105},
+		{"RA26 R76", facets{Article: 0.90, Source: 0.85, Factual: 0.92, Writing: 0.88}, grading.DefaultFacets, 0.8885},
+		{"RA27 R76", facets{Article: 0.75, Source: 0.65, Factual: 0.85, Writing: 0.85}, grading.DefaultFacets, 0.7700},
+		{"RA28 R76", facets{Article: 0.55, Source: 0.40, Factual: 0.68, Writing: 0.73}, grading.DefaultFacets, 0.5810},
+		{"RA29 RC13 even weights", facets{Article: 0.94, Source: 0.89, Factual: 0.92, Writing: 0.88}, even, 0.9075},
+		{"R76 only proportions matter", facets{Article: 1, Writing: 0.5}, weights(30, 0, 0, 10), 0.875},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := overall(tt.f, tt.weights)
@@ -34,13 +34,13 @@ func TestOverall(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		f       grading.Facets
+		f       facets
 		weights grading.Weighted
 		want    string
 	}{
-		{"RA31 RX7 not a number", grading.Facets{Source: math.NaN()}, even, "source is NaN, want a number"},
-		{"RA32 weights of 0", grading.Facets{}, weights(0, 0, 0, 0), "all weights are 0"},
-		{"R76 a negative weight", grading.Facets{}, weights(-1, 2, 0, 0), "the weight of article is -1"},
+		{"RA31 RX7 not a number", facets{Source: math.NaN()}, even, "source is NaN, want a number"},
+		{"RA32 weights of 0", facets{}, weights(0, 0, 0, 0), "all weights are 0"},
+		{"R76 a negative weight", facets{}, weights(-1, 2, 0, 0), "the weight of article is -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := overall(tt.f, tt.weights)
@@ -51,36 +51,13 @@ func TestOverall(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			x := rapid.SliceOfN(rapid.Float64Range(0, 1), 8, 8).Draw(t, "figures")
 			got, err := overall(
-				grading.Facets{Article: x[0], Source: x[1], Factual: x[2], Writing: x[3]},
+				facets{Article: x[0], Source: x[1], Factual: x[2], Writing: x[3]},
 				weights(x[4]+0.001, x[5], x[6], x[7]),
 			)
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, got, grading.Round6(min(x[0], x[1], x[2], x[3])))
 			assert.LessOrEqual(t, got, grading.Round6(max(x[0], x[1], x[2], x[3])))
 		})
-	})
-}
-
-func TestFacets(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		got, want float64
-	}{
-		{"RA33 article", grading.ArticleQuality(grading.Share{Part: 5, Whole: 6}, grading.Share{Part: 2000, Whole: 2000}, 3), 0.944444},
-		{"R75 an article that is too long counts as one that is not", grading.ArticleQuality(grading.Share{Part: 6, Whole: 6}, grading.Share{Part: 9000, Whole: 2000}, 3), 1},
-		{"RA34 sources", grading.SourceQuality(grading.Share{Part: 15, Whole: 10}, grading.Share{Part: 3, Whole: 4}, grading.Share{Part: 14, Whole: 15}), 0.894444},
-		{"RA35 facts", grading.FactualQuality(42, 0, 45), 0.933333},
-		{"RA35 no claims", grading.FactualQuality(0, 0, 0), 0},
-		{"R75 contradictions", grading.FactualQuality(3, 4, 10), 0},
-		{"RA36 writing", grading.WritingQuality(0.90, 0.85, 1.00), 0.916667},
-		{"R75 writing out of range", grading.WritingQuality(math.NaN(), 2, -1), 0.333333},
-	} {
-		t.Run(tt.name, func(t *testing.T) { assert.InDelta(t, tt.want, tt.got, 0) })
-	}
-	t.Run("RA80 RC38 reading time", func(t *testing.T) {
-		for words, minutes := range map[int]int{2150: 10, 150: 1, 0: 1, 400: 2, 399: 1} {
-			assert.Equal(t, minutes, grading.ReadingMinutes(words), "%d words", words)
-		}
 	})
 }
 

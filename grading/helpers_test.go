@@ -38,8 +38,11 @@ func percent(d dimensions) (float64, error) {
 	})
 }
 
+// facets are the dimensions of an article, 0 to 1.
+type facets struct{ Article, Source, Factual, Writing float64 }
+
 // overall is the score of facets, 0 to 1.
-func overall(f grading.Facets, w grading.Weighted) (float64, error) {
+func overall(f facets, w grading.Weighted) (float64, error) {
 	return w.Score(grading.Marks{
 		{Name: "article", Value: f.Article}, {Name: "source", Value: f.Source}, {Name: "factual", Value: f.Factual}, {Name: "writing", Value: f.Writing},
 	})

@@ -60,7 +60,7 @@ func TestDefaultScorers(t *testing.T) {
 		got, err := percent(dimensions{a, b, c})
 		require.NoError(t, err)
 		require.InDelta(t, 40*a+30*b+30*c, got, 1e-6)
-		got, err = overall(grading.Facets{Article: a, Source: b, Factual: c, Writing: d}, grading.DefaultFacets)
+		got, err = overall(facets{Article: a, Source: b, Factual: c, Writing: d}, grading.DefaultFacets)
 		require.NoError(t, err)
 		require.InDelta(t, 0.30*a+0.25*b+0.25*c+0.20*d, got, 1e-6)
 	})

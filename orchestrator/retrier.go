@@ -3,11 +3,11 @@ package orchestrator
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
-	"github.com/convene-go/convene/routing"
 )
 
 // MaxTries is the number of tries of one piece of work that a team never exceeds, whatever
@@ -85,7 +85,7 @@ func (a Attempts) Next(of Working, tries []Try) Again {
 	if len(tries) >= min(most, MaxTries) || a.Final && last != nil && !Retryable(last) {
 		return Again{}
 	}
-	wait := routing.Backoff(len(tries)+1, a.Wait, a.Factor, a.Longest)
+	wait := backoff(len(tries)+1, a.Wait, a.Factor, a.Longest)
 	if last != nil && agent.ErrorOf(last).RetryAfter > wait {
 		wait = agent.ErrorOf(last).RetryAfter
 		if a.Longest > 0 {
@@ -93,6 +93,21 @@ func (a Attempts) Next(of Working, tries []Try) Again {
 		}
 	}
 	return Again{Retry: true, After: wait, Fresh: a.Fresh}
+}
+
+// backoff is the wait before an attempt, counted from 1: none before the first, base
+// before the second, and factor times as much before each further one, at most most (0:
+// no bound).
+func backoff(attempt int, base time.Duration, factor float64, most time.Duration) time.Duration {
+	if attempt <= 1 || base <= 0 {
+		return 0
+	}
+	bound := float64(math.MaxInt64 / 2)
+	if most > 0 {
+		bound = float64(most)
+	}
+	wait := float64(base) * math.Pow(max(factor, 1), float64(attempt-2))
+	return time.Duration(min(wait, bound))
 }
 
 // Validate returns what is wrong with a, or nil.

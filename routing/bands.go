@@ -23,12 +23,3 @@ func BandOf(complexity float64) (Band, error) {
 		return Band{"complex", 11, 17}, nil
 	}
 }
-
-// sourcesPerWorker is how many sources one research worker is expected to find.
-const sourcesPerWorker = 5
-
-// ResearchWorkers is how many research workers are planned for minSources: one for
-// every five, rounded up, 1 to 5.
-func ResearchWorkers(minSources int) int {
-	return min(max((minSources+sourcesPerWorker-1)/sourcesPerWorker, 1), 5)
-}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/examples/internal/cli/rehearsal"
-	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
@@ -28,7 +27,7 @@ type result struct {
 
 // answer is what a supervisor says.
 type answer struct {
-	grading.Facets
+	facets
 	Feedback string   `json:"feedback,omitempty"`
 	Issues   []string `json:"issues,omitempty"`
 }
@@ -52,12 +51,12 @@ func judge(r result, words []string) any {
 	sections := len(words) - len(rehearsal.Missing(words, headings(text)))
 	supported := supportedClaims(text, byURL, words, found)
 	m := answer{
-		Facets: grading.Facets{
-			Article: grading.ArticleQuality(grading.Share{Part: sections, Whole: len(words)}, grading.Share{Part: r.Words, Whole: r.Brief.Length}, parts(text)),
-			Source: grading.SourceQuality(grading.Share{Part: r.Sources, Whole: r.Brief.MinSources},
-				grading.Share{Part: len(kindsFound), Whole: wantedKinds}, grading.Share{Part: known, Whole: cited}),
-			Factual: grading.FactualQuality(supported, 0, len(claims(text))),
-			Writing: grading.WritingQuality(variety(text), readability(text), edited(r.Quality)),
+		facets: facets{
+			Article: articleQuality(share{part: sections, whole: len(words)}, share{part: r.Words, whole: r.Brief.Length}, parts(text)),
+			Source: sourceQuality(share{part: r.Sources, whole: r.Brief.MinSources},
+				share{part: len(kindsFound), whole: wantedKinds}, share{part: known, whole: cited}),
+			Factual: factualQuality(supported, 0, len(claims(text))),
+			Writing: writingQuality(variety(text), readability(text), edited(r.Quality)),
 		},
 		Feedback: rehearsal.Label + " marks from checks",
 	}

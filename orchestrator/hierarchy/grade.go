@@ -120,7 +120,7 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) e
 		a.Ungraded = prompt.OneLine(err.Error())
 		return err
 	case failed == nil:
-		a.Score, a.ScoreDefaulted = grading.Effective(g.Score, self)
+		a.Score, a.ScoreDefaulted = effective(g.Score, self)
 		if g.Score != nil {
 			a.Grade = &g
 		}
@@ -220,3 +220,20 @@ func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
 
 // number is a number as text for prompts and notes.
 func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }
+
+// defaultScore is the score, in percent, of an ungraded output.
+const defaultScore = 75
+
+// effective returns the score of an attempt that has an output: the graded score, else the
+// specialist's own score, else defaultScore, in which case defaulted is true. Nil means
+// missing; a real 0 stays 0.
+func effective(graded, self *float64) (score float64, defaulted bool) {
+	switch {
+	case graded != nil:
+		return *graded, false
+	case self != nil:
+		return *self, false
+	default:
+		return defaultScore, true
+	}
+}

@@ -103,9 +103,13 @@ func articleOf(drafts []WorkerOutput) Article {
 	}
 	a.Content = strings.Join(texts, "\n\n")
 	a.Words = len(strings.Fields(a.Content))
-	a.ReadMinutes = grading.ReadingMinutes(a.Words)
+	a.ReadMinutes = readingMinutes(a.Words)
 	return a
 }
+
+// readingMinutes is how long a text of so many words takes to read, at 200 words a minute: at
+// least 1 minute.
+func readingMinutes(words int) int { return max(words/200, 1) }
 
 // NormalURL is a web address in the form in which addresses are compared: with https
 // and a host in lower case without "www.", without user, port 80 or 443, fragment,

@@ -57,7 +57,7 @@ func (r *run) plan(c *orchestrator.Context) error {
 	p = p.without(func(id string) bool { return find(r.Workers, id).ID == "" })
 	p = p.required(r.state.Input, r.Workers).estimated(r.Workers, r.Bounds.StepLimit)
 	p.ID = fmt.Sprintf("plan-%d", r.state.Iteration)
-	if have, want := r.researchers(p), routing.ResearchWorkers(r.state.Input.MinSources); have < want {
+	if have, want := r.researchers(p), researchWorkers(r.state.Input.MinSources); have < want {
 		r.warn(c, "few-research-workers", "", "research workers: %d, want %d for %d sources", have, want, r.state.Input.MinSources)
 	}
 	r.state.Plan, r.state.StepIndex = &p, 0
@@ -108,7 +108,7 @@ func (r *run) researchers(p Plan) int {
 func (r *run) plannerInput(c *orchestrator.Context) plannerInput {
 	in := plannerInput{
 		Brief: r.state.Input.brief(), Left: r.left(c),
-		Research: routing.ResearchWorkers(r.state.Input.MinSources), Iteration: r.state.Iteration,
+		Research: researchWorkers(r.state.Input.MinSources), Iteration: r.state.Iteration,
 	}
 	for _, from := range []float64{0, 0.4, 0.7} {
 		b, _ := routing.BandOf(from)
@@ -214,3 +214,7 @@ func (r *run) replan(c *orchestrator.Context) {
 	r.Emit(c, EventIterationStarted, &Event{Event: team.Event{Text: *r.state.Feedback}, Iteration: r.state.Iteration})
 	r.machine.Fire(c, moveReplan)
 }
+
+// researchWorkers is how many research workers are planned for minSources: one for every
+// five, rounded up, 1 to 5.
+func researchWorkers(minSources int) int { return min(max((minSources+4)/5, 1), 5) }

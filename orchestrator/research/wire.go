@@ -65,7 +65,10 @@ type Draft struct {
 
 // marks is the answer of a supervisor, each 0 to 1.
 type marks struct {
-	grading.Facets
+	Article      float64  `json:"article"`                // completeness, structure, length
+	Source       float64  `json:"source"`                 // number against the minimum, diversity, citations
+	Factual      float64  `json:"factual"`                // claims that were verified, no contradictions
+	Writing      float64  `json:"writing"`                // grammar, readability, tone
 	Completeness *float64 `json:"completeness,omitempty"` // nil: as Article
 	Feedback     string   `json:"feedback,omitempty"`
 	Issues       []string `json:"issues,omitempty"`
