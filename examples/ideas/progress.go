@@ -28,9 +28,9 @@ func tell(kind string, e discussion.Event) string {
 	switch team.Kind(kind) {
 	case discussion.EventRoundStarted:
 		return fmt.Sprintf("round %d", e.Round)
-	case discussion.EventAgentStarted:
+	case team.AgentStarted.Of("discussion"):
 		return speaker(e) + " speaks"
-	case discussion.EventAgentFailed:
+	case team.AgentFailed.Of("discussion"):
 		return speaker(e) + " failed: " + e.Text
 	case discussion.EventIdeaAdded:
 		return fmt.Sprintf("  %s: %s", e.Idea.ID, e.Idea.Title)
@@ -40,7 +40,7 @@ func tell(kind string, e discussion.Event) string {
 		return fmt.Sprintf("chosen by %s: %s", e.Text, e.Idea.ID)
 	case discussion.EventSelectionOverruled:
 		return fmt.Sprintf("the leader's choice was %s", e.Idea.ID)
-	case discussion.EventWarningRaised:
+	case team.WarningRaised.Of("discussion"):
 		return e.Warning.Message
 	default:
 		return ""
@@ -83,9 +83,9 @@ func (v *view) add(kind string, e discussion.Event) bool {
 	switch team.Kind(kind) {
 	case discussion.EventRoundStarted:
 		v.round = e.Round
-	case discussion.EventAgentStarted:
+	case team.AgentStarted.Of("discussion"):
 		v.now = speaker(e) + " speaks"
-	case discussion.EventRunFinished:
+	case team.RunFinished.Of("discussion"):
 		v.now = string(e.Status)
 	case discussion.EventIdeaAdded:
 		v.ideas = append(v.ideas, *e.Idea)

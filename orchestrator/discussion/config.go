@@ -130,30 +130,14 @@ func members(agents map[Role]string, wanted ...Role) []Member {
 	return all
 }
 
-// withDefaults returns a copy that shares nothing with c but rules and files. In it, 0 is no
-// limit.
-func (c Config) withDefaults() Config {
-	c = team.Clone(c)
-	team.Defaults(&c)
-	for i, m := range c.Team {
-		c.Team[i].Name = cmp.Or(m.Name, string(m.Role))
-	}
-	c.Rules = team.FillRules(c.Rules, DefaultRules())
-	return c
-}
-
-// check finds every fault of c.
-func (c Config) check() error {
-	var f team.Faults
-	f.Check(c)
-	f.Rules("Rules", c.Rules)
+// check adds the faults of c that tags do not find.
+func (c Config) check(f *team.Faults) {
 	f.If(!c.has(TeamLeader), "Team has no team_leader")
 	for i, m := range c.Team {
 		first := slices.IndexFunc(c.Team, func(other Member) bool { return other.Role == m.Role })
 		f.If(first < i, "Team[%d].Role: %q is listed twice", i, m.Role)
 	}
 	f.If(c.Policy.RequireThreshold && !c.grades(), "Policy.RequireThreshold is set, and the team has no moderator or Rules.Grader who could score")
-	return f.Err()
 }
 
 // grades reports whether ideas are graded.
@@ -161,7 +145,7 @@ func (c Config) grades() bool { return c.has(Moderator) || c.judge() == "" }
 
 // judge returns the role that grades ideas; "" means that a rule of the host does.
 func (c Config) judge() string {
-	if _, byModerator := c.Rules.Grader.(ByModerator); byModerator || c.Rules.Grader == nil {
+	if _, byModerator := c.Rules.Grader.(ByModerator); byModerator {
 		return string(Moderator)
 	}
 	return ""
@@ -191,18 +175,16 @@ func (c Config) present() []Role {
 func (c Config) directed() (names []string) {
 	for _, role := range c.present() {
 		if m, _ := c.member(role); role != TeamLeader && role != UICreator {
-			names = append(names, m.Name)
+			names = append(names, cmp.Or(m.Name, string(role)))
 		}
 	}
 	return names
 }
 
-// agents returns the names of all agents that a run may call, sorted, each once.
-func (c Config) agents() []string {
-	names := team.RuleAgents(c.Rules)
+// agents returns the agents of the members.
+func (c Config) agents() (names []string) {
 	for _, m := range c.Team {
 		names = append(names, m.Agent)
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }

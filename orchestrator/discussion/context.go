@@ -29,7 +29,7 @@ func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 		name := fmt.Sprintf("message %d", i+1)
 		parts[i] = fmt.Sprintf("[%s -> %s]: %s, %s\n%s\n", m.From, m.To, name, m.Type, prompt.Delimit(name, m.Content, 0))
 		size += len(parts[i])
-		if m.Type == typeSynthesis {
+		if m.Type == "synthesis" {
 			synthesis = i
 		}
 	}
@@ -38,7 +38,7 @@ func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 		if maxBytes <= 0 || size <= maxBytes {
 			break
 		}
-		if m.Type == typeKickoff || i == synthesis {
+		if m.Type == "kickoff" || i == synthesis {
 			continue
 		}
 		if first < 0 {

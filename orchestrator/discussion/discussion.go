@@ -1,7 +1,6 @@
 package discussion
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -9,24 +8,16 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	texts, err := newPrompts(cfg.Prompts)
-	if err := errors.Join(cfg.check(), err); err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("discussion: %w", err)
-	}
-	cfg = cfg.withDefaults()
-	return orchestrator.Flow[Input, Outcome]{
-		Name:   cfg.Name,
-		Agents: cfg.agents(),
-		Roles:  team.Roles(cfg, cfg.agents()),
-		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{cfg: cfg, in: in}).do(c, texts)
+	return team.New(team.Definition[Config, Input, Outcome]{
+		Name: "discussion", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(), Check: Config.check, Agents: Config.agents,
+		Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+			return (&run{cfg: cfg}).do(c, s, in)
 		},
-	}, nil
+	}, cfg)
 }
 
 // run is one run of the team.
@@ -34,7 +25,6 @@ type run struct {
 	*team.Run
 
 	cfg      Config
-	in       Input
 	phases   *team.Machine[Phase, Move]
 	round    int // current; 0: outside of the rounds
 	speaking Role
@@ -43,17 +33,15 @@ type run struct {
 }
 
 // do is the discussion: kickoff, rounds, validation, selection, report.
-func (r *run) do(c *orchestrator.Context, texts prompt.Set) (Outcome, error) {
+func (r *run) do(c *orchestrator.Context, s team.Start, in Input) (Outcome, error) {
 	d := &r.out.Discussion
 	*d = Discussion{
-		ID: c.RunID(), Topic: r.in.Topic, Phase: created, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
+		ID: c.RunID(), Topic: in.Topic, Phase: created, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
 		Messages: []Message{}, Ideas: []Idea{}, Started: c.Now(),
 	}
 	r.out.SelectedBy, r.out.Shortlist = ByNone, []Idea{}
-	r.Run, c = team.Begin(c, team.Start{
-		Team: "discussion", Asked: r.in.Topic, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits),
-		Permit: r.cfg.Rules.Permit, Prompts: texts, State: r.state, Agents: r.cfg.agents(),
-	})
+	s.Asked, s.Outcome, s.State = in.Topic, &r.out.Outcome, r.state
+	r.Run, c = team.Begin(c, s)
 	r.phases = team.NewMachine(r.Run, "", phases, &d.Phase)
 	r.phases.Changed = func(c *orchestrator.Context, from, to Phase) {
 		if from != created { // nothing started it
@@ -61,12 +49,17 @@ func (r *run) do(c *orchestrator.Context, texts prompt.Set) (Outcome, error) {
 		}
 		r.Emit(c, EventPhaseStarted, &Event{Phase: to})
 	}
-	for _, step := range []func(*orchestrator.Context) error{r.begin, r.kickOff, r.explore, r.validate, r.choose, r.visualize} {
-		if err := step(c); err != nil {
-			return r.end(c, fmt.Errorf("discussion: %w", err))
+	err := r.begin(c, in)
+	for _, step := range []func(*orchestrator.Context) error{r.kickOff, r.explore, r.validate, r.choose, r.visualize} {
+		if err == nil {
+			err = step(c)
 		}
 	}
-	return r.end(c, nil)
+	r.end(c, err)
+	if err != nil {
+		err = fmt.Errorf("discussion: %w", err)
+	}
+	return r.out, err
 }
 
 // state is the state that a run exposes.
@@ -80,46 +73,36 @@ func (r *run) state() any {
 }
 
 // begin checks the input and adds the host's preamble.
-func (r *run) begin(c *orchestrator.Context) error {
-	err := r.in.check(r.cfg.Bounds.TopicBytes)
-	if err == nil {
-		err = r.phases.Go(c, start)
+func (r *run) begin(c *orchestrator.Context, in Input) error {
+	if err := in.check(r.cfg.Bounds.TopicBytes); err != nil {
+		return team.Fail(ErrInput, "%w", err)
 	}
-	if err != nil {
+	if err := r.phases.Go(c, start); err != nil {
 		return err
 	}
-	for _, text := range r.in.Preamble {
-		r.add(c, Message{From: System, Content: text, Type: typePreamble})
+	for _, text := range in.Preamble {
+		r.add(c, Message{From: System, Content: text, Type: "preamble"})
 	}
 	return nil
 }
 
-// check returns an error unless the input is a topic. limit is that of its bytes, 0: none.
+// check finds every fault of the input. limit is that of the topic's bytes; 0: none.
 func (in Input) check(limit int) error {
-	switch {
-	case strings.TrimSpace(in.Topic) == "":
-		return team.Fail(ErrEmptyTopic, "the topic is blank")
-	case limit > 0 && len(in.Topic) > limit:
-		return team.Fail(ErrTopicTooLarge, "the topic has %d bytes, want at most %d", len(in.Topic), limit)
-	case !utf8.ValidString(in.Topic):
-		return team.Fail(ErrBadTopic, "the topic is not UTF-8")
-	case strings.ContainsFunc(in.Topic, func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError }):
-		return team.Fail(ErrBadTopic, "the topic holds control characters")
-	}
+	isControl := func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError }
+	var f team.Faults
+	f.If(strings.TrimSpace(in.Topic) == "", "the topic is blank")
+	f.If(limit > 0 && len(in.Topic) > limit, "the topic has %d bytes, want at most %d", len(in.Topic), limit)
+	f.If(strings.ContainsFunc(in.Topic, isControl), "the topic has control characters, or is not UTF-8")
 	for i, text := range in.Preamble {
-		if strings.TrimSpace(text) == "" {
-			return team.Fail(ErrBadPreamble, "Preamble[%d] is blank", i)
-		}
+		f.If(strings.TrimSpace(text) == "", "Preamble[%d] is blank", i)
 	}
-	if err := team.Check(in); err != nil {
-		return team.Fail(ErrBadLimits, "%w", err)
-	}
-	return nil
+	f.Check(in)
+	return f.Err()
 }
 
 // kickOff lets the leader set the direction. Without it the run fails.
 func (r *run) kickOff(c *orchestrator.Context) error {
-	_, err := r.say(c, turn{role: TeamLeader, kind: typeKickoff, prompt: "kickoff.tmpl"})
+	_, err := r.say(c, turn{role: TeamLeader, kind: "kickoff", prompt: "kickoff.tmpl"})
 	switch {
 	case err == nil:
 		return r.phases.Go(c, replied)
@@ -131,15 +114,19 @@ func (r *run) kickOff(c *orchestrator.Context) error {
 
 // end moves to the final phase and completes the outcome, from which the host's report is
 // made.
-func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	status := r.Ending(c, err)
-	if status == orchestrator.Completed && r.out.FinalIdea == nil {
-		status = orchestrator.Partial
+func (r *run) end(c *orchestrator.Context, err error) {
+	r.out.Status = r.Ending(c, err)
+	if r.out.Status == orchestrator.Completed && r.out.FinalIdea == nil {
+		r.out.Status = orchestrator.Partial
 	}
-	r.phases.Fire(c, endings[status])
-	r.out.Status, r.out.Discussion.Ended = status, c.Now()
+	r.phases.Fire(c, endings[r.out.Status])
+	r.out.Discussion.Ended = c.Now()
 	r.Settle(c, err)
-	r.report(c)
+	if report := r.cfg.Rules.Report; report != nil {
+		html, err := team.Rule(r.Run, c, "", "Rules.Report", func() (string, error) { return report(r.out) })
+		if err == nil {
+			r.out.Report = html
+		}
+	}
 	r.End(c, err, nil)
-	return r.out, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -109,11 +110,11 @@ func TestKickoff(t *testing.T) {
 		want error
 		text string
 	}{
-		{"DA7 DX3 blank topic", discussion.Input{Topic: " \n\t"}, discussion.ErrEmptyTopic, "discussion: the topic is blank"},
-		{"DX3 topic of 64 KiB and a byte", discussion.Input{Topic: strings.Repeat("x", 64<<10+1)}, discussion.ErrTopicTooLarge, "discussion: the topic has 65537 bytes, want at most 65536"},
-		{"DX3 topic that is no UTF-8", discussion.Input{Topic: "a\xffb"}, discussion.ErrBadTopic, "discussion: the topic holds control characters"},
-		{"DX3 topic with control characters", discussion.Input{Topic: "a\x00b"}, discussion.ErrBadTopic, "discussion: the topic holds control characters"},
-		{"DC8 blank preamble", discussion.Input{Topic: "x", Preamble: []string{" "}}, discussion.ErrBadPreamble, "discussion: Preamble[0] is blank"},
+		{"DA7 DX3 blank topic", discussion.Input{Topic: " \n\t"}, discussion.ErrInput, "discussion: the topic is blank"},
+		{"DX3 topic of 64 KiB and a byte", discussion.Input{Topic: strings.Repeat("x", 64<<10+1)}, discussion.ErrInput, "discussion: the topic has 65537 bytes, want at most 65536"},
+		{"DX3 topic that is no UTF-8", discussion.Input{Topic: "a\xffb"}, discussion.ErrInput, "discussion: the topic has control characters, or is not UTF-8"},
+		{"DX3 topic with control characters", discussion.Input{Topic: "a\x00b"}, discussion.ErrInput, "discussion: the topic has control characters, or is not UTF-8"},
+		{"DC8 blank preamble", discussion.Input{Topic: "x", Preamble: []string{" "}}, discussion.ErrInput, "discussion: Preamble[0] is blank"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := debate{cfg: discussion.Standard(nil), in: tt.in}.play(t)
@@ -188,7 +189,7 @@ func TestRounds(t *testing.T) {
 		assert.Equal(t, []string{"discussion/agent-failed"}, p.warned())
 		assert.Equal(t, orchestrator.Warning{Code: "discussion/agent-failed", Who: researcher, Message: "round 1: boom"}, p.out.Warnings[0], "DX16")
 		assert.Equal(t, []string{"kickoff", "ideation", "critic", "implementer", "synthesis", "researcher"}, p.types()[:6])
-		require.Len(t, p.events(t, discussion.EventAgentFailed), 1)
+		require.Len(t, p.events(t, team.AgentFailed.Of("discussion")), 1)
 		var moves []string
 		for _, rec := range p.log {
 			var e discussion.Event

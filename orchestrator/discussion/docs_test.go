@@ -68,14 +68,16 @@ func TestManual(t *testing.T) {
 		for _, phase := range []discussion.Phase{"completed", "partial", "out-of-budget", "canceled", "failed"} {
 			names = append(names, "`"+string(phase)+"`")
 		}
-		for _, file := range []string{"outcome.go", "events.go"} {
+		files, err := filepath.Glob("*.go")
+		require.NoError(t, err)
+		for _, file := range files {
 			source, err := os.ReadFile(file)
 			require.NoError(t, err)
-			for _, m := range regexp.MustCompile(`(?m)^\t(?:warn|Event)\w+\s+(?:team\.Kind )?= (?:agent\.Code\()?"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
-				names = append(names, "`"+m[1]+"`")
+			for _, m := range regexp.MustCompile(`r\.Code\("([^"]+)"\)`).FindAllStringSubmatch(string(source), -1) {
+				names = append(names, "`discussion/"+m[1]+"`")
 			}
-			for _, m := range regexp.MustCompile(`(?m)^\t(Err\w+)`).FindAllStringSubmatch(string(source), -1) {
-				names = append(names, "`"+m[1]+"`")
+			for _, m := range regexp.MustCompile(`(?m)^\tEvent\w+\s+team\.Kind = "([^"]+)"|^\t(Err\w+)`).FindAllStringSubmatch(string(source), -1) {
+				names = append(names, "`"+m[1]+m[2]+"`")
 			}
 		}
 		assert.Greater(t, len(names), 60)

@@ -4,18 +4,13 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// The kinds of the records that a run emits. Each started has its finished, or failed, at
-// every end of a run, except the phase that ends it.
+// The kinds of the records that a run emits, beside those that are a [team.Common]. Each
+// started has its finished, or failed, at every end of a run, except the phase that ends it.
 const (
-	EventRunStarted         team.Kind = "discussion.run.started"
-	EventRunFinished        team.Kind = "discussion.run.finished"
 	EventPhaseStarted       team.Kind = "discussion.phase.started"
 	EventPhaseFinished      team.Kind = "discussion.phase.finished"
 	EventRoundStarted       team.Kind = "discussion.round.started"
 	EventRoundFinished      team.Kind = "discussion.round.finished"
-	EventAgentStarted       team.Kind = "discussion.agent.started"
-	EventAgentFinished      team.Kind = "discussion.agent.finished"
-	EventAgentFailed        team.Kind = "discussion.agent.failed"
 	EventMessageAdded       team.Kind = "discussion.message.added"
 	EventIdeaAdded          team.Kind = "discussion.idea.added"
 	EventIdeaRepeated       team.Kind = "discussion.idea.repeated" // a duplicate, not added
@@ -23,7 +18,6 @@ const (
 	EventSelectionMade      team.Kind = "discussion.selection.made"
 	EventSelectionOverruled team.Kind = "discussion.selection.overruled" // the leader's choice was not the best
 	EventContextElided      team.Kind = "discussion.context.elided"      // messages were left out of an agent's prompt
-	EventWarningRaised      team.Kind = "discussion.warning.raised"
 )
 
 // Event is the data of all these records.

@@ -100,10 +100,10 @@ func (r *run) topUp(c *orchestrator.Context) error {
 			return err
 		}
 		if !again.Retry {
-			r.Warn(c, warnFewIdeas, string(Ideation), "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
+			r.Warn(c, r.Code("few-ideas"), string(Ideation), "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
 			return nil
 		}
-		t := turn{role: Ideation, kind: typeIdeation, prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent, feedback: again.Feedback}
+		t := turn{role: Ideation, kind: "ideation", prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent, feedback: again.Feedback}
 		if _, err := r.propose(c, t); err != nil {
 			return err
 		}
@@ -120,14 +120,14 @@ func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
 		known[idea.fingerprint()] = true
 	}
 	if most := r.cfg.Bounds.IdeasPerCall; most > 0 && len(ideas) > most {
-		r.Warn(c, warnIdeaDropped, string(Ideation), "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
+		r.Warn(c, r.Code("idea-dropped"), string(Ideation), "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
 		ideas = ideas[:most]
 	}
 	for _, idea := range ideas {
 		idea.CreatedBy, idea.Round = Ideation, r.round
 		switch same := idea.fingerprint(); {
 		case idea.Title == "":
-			r.Warn(c, warnIdeaDropped, string(Ideation), "round %d: an idea without a title", r.round)
+			r.Warn(c, r.Code("idea-dropped"), string(Ideation), "round %d: an idea without a title", r.round)
 		case known[same]:
 			r.Emit(c, EventIdeaRepeated, &Event{Idea: &idea})
 		default:

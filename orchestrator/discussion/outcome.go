@@ -12,32 +12,11 @@ import (
 
 // The errors of runs, beside orchestrator.ErrCanceled and orchestrator.ErrBudget.
 const (
-	ErrRule          = agent.Code("discussion/rule")            // a rule failed, panicked or answered out of its range
-	ErrNotPermitted  = agent.Code("discussion/not-permitted")   // Rules.Permit refused a move
-	ErrEmptyTopic    = agent.Code("discussion/empty-topic")     // the topic is blank
-	ErrTopicTooLarge = agent.Code("discussion/topic-too-large") // the topic exceeds Bounds.TopicBytes
-	ErrBadTopic      = agent.Code("discussion/bad-topic")       // the topic is not UTF-8, or has control characters
-	ErrBadPreamble   = agent.Code("discussion/bad-preamble")    // a text of Input.Preamble is blank
-	ErrBadLimits     = agent.Code("discussion/bad-limits")      // a field of Input.Limits is negative
-	ErrKickoff       = agent.Code("discussion/kickoff")         // the leader failed to open the discussion
-	ErrNoIdeas       = agent.Code("discussion/no-ideas")        // there are no ideas to score
-)
-
-// The codes of warnings. Who is a role, an idea's ID, or "".
-const (
-	warnAgentFailed    = agent.Code("discussion/agent-failed")    // a member failed, and the run continued without it
-	warnIdeasUnparsed  = agent.Code("discussion/ideas-unparsed")  // an answer has no ideas that can be read; it is kept as a message
-	warnIdeaDropped    = agent.Code("discussion/idea-dropped")    // an idea has no title, or exceeds Bounds.IdeasPerCall
-	warnFewIdeas       = agent.Code("discussion/few-ideas")       // there are fewer than Policy.MinIdeas
-	warnUngraded       = agent.Code("discussion/ungraded")        // there are no grades, or an idea has none
-	warnAssumedScore   = agent.Code("discussion/assumed-score")   // an idea has Policy.AssumeScore
-	warnUnknownIdea    = agent.Code("discussion/unknown-idea")    // an evaluation names no known idea
-	warnBadMark        = agent.Code("discussion/bad-mark")        // a mark of an idea was dropped: it is no number of 0 to 10
-	warnBelowThreshold = agent.Code("discussion/below-threshold") // the best score is below the threshold
-	warnFallback       = agent.Code("discussion/fallback")        // the leader's choice is used, because scores are missing
-	warnNoChoice       = agent.Code("discussion/no-choice")       // there is no final idea
-	warnReportFailed   = agent.Code("discussion/report-failed")   // the ui_creator failed
-	warnBudget         = agent.Code("discussion/budget")          // a step that is not needed for a result was skipped
+	ErrRule         = agent.Code("discussion/rule")          // a rule failed, panicked or answered out of its range
+	ErrNotPermitted = agent.Code("discussion/not-permitted") // Rules.Permit refused a move
+	ErrInput        = agent.Code("discussion/input")         // the input has a fault, such as a blank topic
+	ErrKickoff      = agent.Code("discussion/kickoff")       // the leader failed to open the discussion
+	ErrNoIdeas      = agent.Code("discussion/no-ideas")      // there are no ideas to score
 )
 
 // Input is the topic of a run.
@@ -120,19 +99,6 @@ type Message struct {
 // MessageType says what a message is: preamble, kickoff, ideation, researcher, critic,
 // implementer, synthesis, validation, selection or visualization.
 type MessageType string
-
-const (
-	typePreamble      MessageType = "preamble"
-	typeKickoff       MessageType = "kickoff"
-	typeIdeation      MessageType = "ideation"
-	typeResearcher    MessageType = "researcher"
-	typeCritic        MessageType = "critic"
-	typeImplementer   MessageType = "implementer"
-	typeSynthesis     MessageType = "synthesis"
-	typeValidation    MessageType = "validation"
-	typeSelection     MessageType = "selection"
-	typeVisualization MessageType = "visualization"
-)
 
 // Idea is a proposal, with its evaluation.
 type Idea struct {

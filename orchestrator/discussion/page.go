@@ -42,7 +42,7 @@ func Page(o Outcome) (string, error) {
 		ideas.Cards = append(ideas.Cards, card)
 	}
 	created := page.Section{ID: "created", Title: "The UI creator's own page"}
-	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == typeVisualization }); i >= 0 {
+	if i := slices.IndexFunc(d.Messages, func(m Message) bool { return m.Type == "visualization" }); i >= 0 {
 		created.Frame = unfence(d.Messages[i].Content)
 	}
 	p.Result = result(o)
@@ -96,7 +96,7 @@ func result(o Outcome) page.Card {
 	c.Won, c.Label, c.Why, c.Text = true, "Winner", verdict(o), o.FinalIdea.Description
 	c.Pros, c.Cons = c.Pros[:min(2, len(c.Pros))], c.Cons[:min(1, len(c.Cons))]
 	for _, m := range o.Discussion.Messages {
-		if m.Type == typeSelection {
+		if m.Type == "selection" {
 			c.Quote = &page.Turn{Who: roleInWords(m.From), Text: choiceForm.ReplaceAllString(m.Content, "")}
 		}
 	}
@@ -140,7 +140,7 @@ func steps(messages []Message) []page.Step {
 	var all []page.Step
 	rounds := false
 	for _, m := range messages {
-		if m.Type == typeVisualization {
+		if m.Type == "visualization" {
 			continue
 		}
 		title := "Opening"

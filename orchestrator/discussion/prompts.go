@@ -1,12 +1,6 @@
 package discussion
 
-import (
-	"embed"
-	"io/fs"
-
-	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
-)
+import "embed"
 
 //go:embed prompts/*.tmpl
 var ownPrompts embed.FS
@@ -25,7 +19,8 @@ type promptData struct {
 	Criteria []string
 }
 
-func newPrompts(host fs.FS) (prompt.Set, error) {
+// samples fill each template with all fields, and with as few as possible.
+func samples() map[string][]any {
 	samples := map[string][]any{}
 	files, _ := ownPrompts.ReadDir("prompts") // an error leaves templates without samples
 	for _, file := range files {
@@ -34,5 +29,5 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 			promptData{Missing: 2},
 		}
 	}
-	return team.Prompts(ownPrompts, host, samples, 0, nil)
+	return samples
 }

@@ -21,11 +21,11 @@ func (r *run) visualize(c *orchestrator.Context) error {
 	if !creator {
 		return nil
 	}
-	m, err := r.say(c, turn{role: UICreator, kind: typeVisualization, prompt: "report.tmpl"})
+	m, err := r.say(c, turn{role: UICreator, kind: "visualization", prompt: "report.tmpl"})
 	if r.out.Report = unfence(m.Content); err == nil && r.out.Report == "" {
 		err = team.ErrSilent
 	}
-	return r.without(c, UICreator, warnReportFailed, err)
+	return r.without(c, UICreator, r.Code("report-failed"), err)
 }
 
 // without makes the failure of a member whom the run does not need, or a missing budget for
@@ -35,23 +35,12 @@ func (r *run) without(c *orchestrator.Context, role Role, code agent.Code, err e
 	case err == nil:
 		return nil
 	case team.Broke(c, err):
-		code = warnBudget
+		code = r.Code("budget")
 	case team.Ends(err):
 		return err
 	}
 	r.Warn(c, code, string(role), "%s", err.Error())
 	return nil
-}
-
-// report lets the host make its report.
-func (r *run) report(c *orchestrator.Context) {
-	if r.cfg.Rules.Report == nil {
-		return
-	}
-	html, err := team.Rule(r.Run, c, "", "Rules.Report", func() (string, error) { return r.cfg.Rules.Report(r.out) })
-	if err == nil {
-		r.out.Report = html
-	}
 }
 
 var fence = regexp.MustCompile("(?s)^```[a-zA-Z]*\\s*\n(.*?)\n?\\s*```$")

@@ -117,11 +117,11 @@ var speeches = map[Role]struct {
 	kind        MessageType
 	first, then string
 }{
-	Researcher:  {typeResearcher, "research.tmpl", "research.tmpl"},
-	Ideation:    {typeIdeation, "improve.tmpl", "answer.tmpl"},
-	Critic:      {typeCritic, "criticize.tmpl", "reply.tmpl"},
-	Implementer: {typeImplementer, "implement.tmpl", "implement.tmpl"},
-	TeamLeader:  {typeSynthesis, "synthesize.tmpl", "synthesize.tmpl"},
+	Researcher:  {"researcher", "research.tmpl", "research.tmpl"},
+	Ideation:    {"ideation", "improve.tmpl", "answer.tmpl"},
+	Critic:      {"critic", "criticize.tmpl", "reply.tmpl"},
+	Implementer: {"implementer", "implement.tmpl", "implement.tmpl"},
+	TeamLeader:  {"synthesis", "synthesize.tmpl", "synthesize.tmpl"},
 }
 
 // turnOf returns the turn of the last role that round.Spoken has.

@@ -300,6 +300,6 @@ func TestLimitsOfTheInput(t *testing.T) {
 	assert.Equal(t, topic, p.out.Asked)
 	assert.EqualValues(t, 5, p.asked[0].req.Limits.Estimate, "of members that have none")
 	d.in.Limits.Calls = -3
-	require.ErrorIs(t, d.play(t).err, discussion.ErrBadLimits)
+	require.ErrorIs(t, d.play(t).err, discussion.ErrInput)
 	require.EqualError(t, json.Unmarshal([]byte(`{"topic":"x","limits":{"tme":1}}`), &d.in), "limits.tme is unknown")
 }

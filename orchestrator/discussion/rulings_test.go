@@ -90,7 +90,7 @@ func TestRulingsOnScores(t *testing.T) {
 		p := d.play(t)
 		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
-		assert.Len(t, p.events(t, discussion.EventAgentFailed), 1)
+		assert.Len(t, p.events(t, team.AgentFailed.Of("discussion")), 1)
 		assert.Len(t, p.out.Discussion.Ideas, 2)
 	})
 	t.Run("N2 the host may assume a score, which is marked and unverified", func(t *testing.T) {
@@ -251,9 +251,9 @@ func TestRulingsOnTurns(t *testing.T) {
 		for _, kind := range kinds {
 			count[team.Kind(kind)]++
 		}
-		assert.Equal(t, count[discussion.EventAgentStarted], count[discussion.EventAgentFinished]+count[discussion.EventAgentFailed])
-		assert.Equal(t, 1, count[discussion.EventAgentFailed])
-		assert.Equal(t, 1, count[discussion.EventRunFinished])
+		assert.Equal(t, count[team.AgentStarted.Of("discussion")], count[team.AgentFinished.Of("discussion")]+count[team.AgentFailed.Of("discussion")])
+		assert.Equal(t, 1, count[team.AgentFailed.Of("discussion")])
+		assert.Equal(t, 1, count[team.RunFinished.Of("discussion")])
 	})
 	for name, d := range ends {
 		t.Run("DC37 the host's report gets the finished outcome: "+name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
 	"github.com/convene-go/convene/orchestrator/flowtest"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -228,7 +229,7 @@ func TestEvents(t *testing.T) {
 	t.Run("DX16 DC24 every warning is in a record, and none is a message", func(t *testing.T) {
 		p := shaken().play(t)
 		var raised []orchestrator.Warning
-		for _, e := range p.events(t, discussion.EventWarningRaised) {
+		for _, e := range p.events(t, team.WarningRaised.Of("discussion")) {
 			raised = append(raised, *e.Warning)
 		}
 		assert.Equal(t, p.out.Warnings, raised)

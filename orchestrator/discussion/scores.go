@@ -61,7 +61,7 @@ func (r *run) validate(c *orchestrator.Context) error {
 		err = r.apply(c, found)
 	} else if err == nil {
 		move = unusable
-		r.Warn(c, warnUngraded, r.cfg.judge(), "%s", failed.Error())
+		r.Warn(c, r.Code("ungraded"), r.cfg.judge(), "%s", failed.Error())
 	}
 	if err == nil {
 		err = r.assume(c)
@@ -96,7 +96,7 @@ func inRange(what string, x float64) error {
 func (r *run) moderate(c *orchestrator.Context) (found []Evaluation, err error) {
 	names := r.cfg.criteria()
 	_, err = r.say(c, turn{
-		role: Moderator, kind: typeValidation, prompt: "validate.tmpl", output: evaluationsWanted(names),
+		role: Moderator, kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names),
 		read: func(text string) (err error) {
 			found, err = readEvaluations(text, names, r.out.Discussion.Ideas)
 			return err
@@ -111,11 +111,11 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 	for _, e := range found {
 		idea := e.of(ideas)
 		if idea == nil {
-			r.Warn(c, warnUnknownIdea, r.cfg.judge(), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
+			r.Warn(c, r.Code("unknown-idea"), r.cfg.judge(), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
 			continue
 		}
 		for _, why := range e.Dropped {
-			r.Warn(c, warnBadMark, idea.ID, "%s", why)
+			r.Warn(c, r.Code("bad-mark"), idea.ID, "%s", why)
 		}
 		if !e.rated(r.cfg.criteria()) {
 			continue
@@ -134,7 +134,7 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 		if idea.Validated {
 			r.Emit(c, EventIdeaScored, &Event{Idea: &idea})
 		} else {
-			r.Warn(c, warnUngraded, idea.ID, "no grade of it has a score that counts")
+			r.Warn(c, r.Code("ungraded"), idea.ID, "no grade of it has a score that counts")
 		}
 	}
 	return nil
@@ -149,7 +149,7 @@ func (r *run) assume(c *orchestrator.Context) (err error) {
 				return err
 			}
 			idea.Score, idea.Assumed = *s, true
-			r.Warn(c, warnAssumedScore, idea.ID, "it has the assumed score of %v", *s)
+			r.Warn(c, r.Code("assumed-score"), idea.ID, "it has the assumed score of %v", *s)
 		}
 	}
 	return nil

@@ -69,17 +69,17 @@ func (r *run) scored() bool { return slices.ContainsFunc(r.out.Discussion.Ideas,
 // without any score, the leader's.
 func (r *run) choose(c *orchestrator.Context) error {
 	if len(r.out.Discussion.Ideas) == 0 {
-		r.Warn(c, warnNoChoice, "", "there are no ideas")
+		r.Warn(c, r.Code("no-choice"), "", "there are no ideas")
 		return nil
 	}
-	m, err := r.say(c, turn{role: TeamLeader, kind: typeSelection, prompt: "select.tmpl"})
+	m, err := r.say(c, turn{role: TeamLeader, kind: "selection", prompt: "select.tmpl"})
 	if err == nil {
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
 	}
 	if team.Ends(err) && !r.scored() { // only the leader could choose
 		return err
 	}
-	if err := r.without(c, TeamLeader, warnAgentFailed, err); err != nil {
+	if err := r.without(c, TeamLeader, r.Code("agent-failed"), err); err != nil {
 		return err
 	}
 	return r.decide(c)
@@ -101,7 +101,7 @@ func (r *run) decide(c *orchestrator.Context) error {
 	case best.scored():
 		r.out.SelectedBy = ByScore
 		if r.out.BelowThreshold = !best.Eligible; r.out.BelowThreshold {
-			r.Warn(c, warnBelowThreshold, best.ID, "the best score is %v, want at least %v", best.Score, r.cfg.Policy.Threshold)
+			r.Warn(c, r.Code("below-threshold"), best.ID, "the best score is %v, want at least %v", best.Score, r.cfg.Policy.Threshold)
 		}
 		if leaders != nil && leaders.ID != best.ID {
 			r.Emit(c, EventSelectionOverruled, &Event{Idea: leaders})
@@ -109,15 +109,15 @@ func (r *run) decide(c *orchestrator.Context) error {
 	case leaders != nil:
 		best, r.out.SelectedBy = leaders, ByLeader
 		if r.cfg.grades() {
-			r.Warn(c, warnFallback, best.ID, "it was to be scored and was not; the leader has chosen it")
+			r.Warn(c, r.Code("fallback"), best.ID, "it was to be scored and was not; the leader has chosen it")
 		}
 	default:
-		r.Warn(c, warnNoChoice, "", "no idea has a score, and the leader named none clearly")
+		r.Warn(c, r.Code("no-choice"), "", "no idea has a score, and the leader named none clearly")
 		return nil
 	}
 	if r.cfg.Policy.RequireThreshold && !best.Eligible {
 		r.out.SelectedBy = ByNone
-		r.Warn(c, warnNoChoice, "", "no idea has met the threshold")
+		r.Warn(c, r.Code("no-choice"), "", "no idea has met the threshold")
 		return nil
 	}
 	r.out.FinalIdea, r.out.Discussion.FinalIdeaID = best, best.ID

@@ -90,9 +90,9 @@ func (r *run) try(c *orchestrator.Context, t turn) (Message, error) {
 	if err == nil || team.Ends(err) {
 		return m, err
 	}
-	code := warnAgentFailed
+	code := r.Code("agent-failed")
 	if m.ID != "" {
-		code = warnIdeasUnparsed
+		code = r.Code("ideas-unparsed")
 	}
 	r.Warn(c, code, string(t.role), "round %d: %v", r.round, err)
 	return m, nil
