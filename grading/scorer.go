@@ -32,6 +32,13 @@ type Scorer interface {
 	Score(marks Marks) (float64, error)
 }
 
+// Named is a [Scorer] that says which marks it makes its score of. Teams want these from their
+// graders. A team says what it wants for a Scorer without Names.
+type Named interface {
+	Scorer
+	Names() []string // names of the marks, in the order in which a grader is asked for them
+}
+
 // ScorerFunc is a function as a [Scorer].
 type ScorerFunc func(marks Marks) (float64, error)
 
@@ -49,6 +56,9 @@ var (
 	DefaultDimensions = Weighted{"quality": 40, "relevance": 30, "consistency": 30}
 	DefaultFacets     = Weighted{"article": 0.30, "source": 0.25, "factual": 0.25, "writing": 0.20}
 )
+
+// Names returns the names of all weights, sorted.
+func (w Weighted) Names() []string { return slices.Sorted(maps.Keys(w)) }
 
 // Score returns the weighted mean, rounded to six decimals. A name without a mark, a mark
 // that is no number, and weights that Validate refuses are errors that name them.
@@ -68,7 +78,7 @@ func (w Weighted) Score(marks Marks) (float64, error) {
 		sum += weight * m.Value
 		total += weight
 	}
-	for _, name := range slices.Sorted(maps.Keys(w)) {
+	for _, name := range w.Names() {
 		if !seen[name] {
 			faults = append(faults, fmt.Errorf("there is no mark for %q", name))
 		}
@@ -84,7 +94,7 @@ func (w Weighted) Score(marks Marks) (float64, error) {
 func (w Weighted) Validate() error {
 	var faults []error
 	total := 0.0
-	for _, name := range slices.Sorted(maps.Keys(w)) {
+	for _, name := range w.Names() {
 		faults = append(faults, finite("the weight of "+name, w[name]))
 		total += w[name]
 	}

@@ -178,3 +178,10 @@ func TestWeightsInJSON(t *testing.T) {
 	assert.Equal(t, grading.Weighted{"cost": 2}, w, "as a whole")
 	require.Error(t, json.Unmarshal([]byte(`[]`), &w))
 }
+
+func TestNamesOfWeights(t *testing.T) {
+	var scorer grading.Scorer = grading.Weighted{"b": 1, "a": 0}
+	named, ok := scorer.(grading.Named)
+	require.True(t, ok)
+	assert.Equal(t, []string{"a", "b"}, named.Names())
+}

@@ -21,7 +21,7 @@ type Rules struct {
 
 	// Scorer makes a score, 0 to 10, of the marks of an idea that has no score of its own.
 	// Marks have the names of the Scorer's criteria. They are the names of a
-	// grading.Weighted, what a method Criteria() []string returns, or those of the default.
+	// grading.Weighted, the Names of another grading.Named, or those of the default.
 	// Default: five criteria with equal weights.
 	Scorer grading.Scorer `json:"scorer,omitempty"`
 

@@ -31,7 +31,7 @@ func pairs(values ...[2]float64) string {
 // tally is a Scorer with criteria of its own: their product, over ten.
 type tally struct{}
 
-func (tally) Criteria() []string { return []string{"novelty", "cost"} }
+func (tally) Names() []string { return []string{"novelty", "cost"} }
 func (tally) Score(marks grading.Marks) (float64, error) {
 	return marks[0].Value * marks[1].Value / 10, nil
 }

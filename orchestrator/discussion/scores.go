@@ -23,8 +23,8 @@ func (c Config) criteria() []string {
 	switch s := c.Rules.Scorer.(type) {
 	case grading.Weighted:
 		return inOrder(s)
-	case interface{ Criteria() []string }:
-		return s.Criteria()
+	case grading.Named:
+		return s.Names()
 	}
 	return criteria
 }

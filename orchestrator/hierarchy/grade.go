@@ -81,11 +81,8 @@ var usual = []string{"quality", "relevance", "consistency"} // marks of grading.
 // marksOf returns the names of the marks that a scorer of outputs takes. own are those for
 // prompts, which say more about the usual ones: it is nil for them.
 func marksOf(s grading.Scorer) (names, own []string) {
-	switch s := s.(type) {
-	case interface{ Names() []string }:
+	if s, ok := s.(grading.Named); ok {
 		names = s.Names()
-	case grading.Weighted:
-		names = slices.Sorted(maps.Keys(s))
 	}
 	if len(names) == 0 || slices.Equal(slices.Sorted(slices.Values(names)), slices.Sorted(slices.Values(usual))) {
 		return usual, nil

@@ -41,8 +41,8 @@ type Gates struct {
 // Scores make one score, 0 to 100, of marks.
 type Scores struct {
 	// Output makes the score of an output of the marks in its Grade, 0 to 100. The head
-	// gives the marks that Output names: the keys of a grading.Weighted, or a method
-	// Names() []string. Others get quality, relevance and consistency. Nil:
+	// gives the marks that Output names: the keys of a grading.Weighted, or the Names
+	// of another grading.Named. Others get quality, relevance and consistency. Nil:
 	// grading.DefaultDimensions.
 	Output grading.Scorer `json:"output"`
 
