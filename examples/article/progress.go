@@ -44,7 +44,8 @@ func (v *view) lines(rec runlog.Record) []string {
 		return []string{fmt.Sprintf("iteration %d scored %.4g of %.4g: %s", e.Iteration, *e.Score, *e.Threshold, strings.ToLower(string(e.Decision)))}
 	case research.EventIterationStarted:
 		return []string{"feedback: " + e.Text}
-	case research.EventWarningRaised:
+	}
+	if e.Warning != nil {
 		return []string{"warning: " + e.Warning.Message}
 	}
 	if text := worker(team.Kind(rec.Kind), e); text != "" {
@@ -56,18 +57,20 @@ func (v *view) lines(rec runlog.Record) []string {
 // worker describes what a worker, or another agent, does.
 func worker(kind team.Kind, e research.Event) string {
 	switch kind {
-	case research.EventAgentStarted:
-		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Try)
-	case research.EventAgentFinished:
-		return e.Who + " is done"
-	case research.EventAgentFailed:
-		return fmt.Sprintf("%s failed: %s", e.Who, e.Text)
-	case research.EventAgentRetried:
-		return fmt.Sprintf("%s is asked again in %v", e.Who, e.Wait)
 	case research.EventWorkerSkipped:
 		return fmt.Sprintf("%s is left out: %s", e.Who, e.Text)
 	case research.EventWorkerReplaced:
 		return fmt.Sprintf("%s does the part of %s", e.Text, e.Who)
+	}
+	switch kind.Common() {
+	case team.AgentStarted:
+		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Try)
+	case team.AgentFinished:
+		return e.Who + " is done"
+	case team.AgentFailed:
+		return fmt.Sprintf("%s failed: %s", e.Who, e.Text)
+	case team.AgentRetried:
+		return fmt.Sprintf("%s is asked again in %v", e.Who, e.Wait)
 	default:
 		return ""
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -252,12 +251,13 @@ type promptData struct {
 	Iteration int
 }
 
-func newPrompts(host fs.FS) (prompt.Set, error) {
+// samples returns values for each template.
+func samples() map[string][]any {
 	var all []any
 	for _, category := range categories {
 		for i, revises := range []bool{false, true} {
 			all = append(all, promptData{"w", category, revises, Input{}.withDefaults(team.Limits{}).brief(), i + 1})
 		}
 	}
-	return team.Prompts(ownPrompts, host, map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}, 0, nil)
+	return map[string][]any{"plan.tmpl": all, "strategy.tmpl": all, "work.tmpl": all, "evaluate.tmpl": all, "merge.tmpl": all}
 }

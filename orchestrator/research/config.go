@@ -2,7 +2,6 @@ package research
 
 import (
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/team"
@@ -53,32 +52,19 @@ type Bounds struct {
 	Timeout   time.Duration `json:"timeout,omitzero" default:"5m" min:"0"` // limit of a call of planner, supervisor, strategist or merger; 0: 5 minutes
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
-func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) }
-
-// MarshalJSON implements json.Marshaler.
-func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// withDefaults returns a copy that shares nothing with c but the host's rules and files.
-func (c Config) withDefaults() Config {
-	c = team.Clone(c)
+// setDefaults sets what is zero. Rules get their defaults from the Definition.
+func (c *Config) setDefaults() {
 	if c.Limits.Cost == 0 {
 		c.Limits.Cost = 5 * providers.USD
 	}
-	c.Rules = team.FillRules(c.Rules, DefaultRules())
 	c.Workers = withDefaults(c.Workers)
-	team.Defaults(&c)
-	return c
+	team.Defaults(c)
 }
 
-// validate returns every fault of c joined into one error, or nil.
-func (c Config) validate() error {
-	var f team.Faults
-	f.Check(c)
-	f.Rules("Rules", c.Rules)
-	checkLimits(&f, c.Limits)
-	checkWorkers(&f, c.Workers)
-	return f.Err()
+// check adds what tags do not say to f.
+func (c Config) check(f *team.Faults) {
+	checkLimits(f, c.Limits)
+	checkWorkers(f, c.Workers)
 }
 
 // checkLimits adds what the documents do not allow to f. None is no limit.
@@ -87,13 +73,11 @@ func checkLimits(f *team.Faults, l team.Limits) {
 	f.If(l.Time > 0 && (l.Time < time.Minute || l.Time > 2*time.Hour), "Limits.Time is %v, want 1m to 2h", l.Time)
 }
 
-// agents returns the names of all agents that a run may call, sorted, each once.
+// agents returns the names of all agents but those of rules.
 func (c Config) agents() []string {
 	names := []string{c.Agents.Planner, c.Agents.Supervisor, c.Agents.Strategist, c.Agents.Merger}
-	names = append(names, team.RuleAgents(c.Rules)...)
 	for _, w := range c.Workers {
 		names = append(names, w.Agent)
 	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return names
 }

@@ -81,10 +81,17 @@ func TestBrief(t *testing.T) {
 		require.ErrorContains(t, got.err, "boom")
 		assert.Empty(t, got.asked)
 	})
-	t.Run("RX25 the host's panic is a refusal", func(t *testing.T) {
+	t.Run("RX25 the host's panic is a refusal, and a broken rule", func(t *testing.T) {
 		p := scored(0.9)
 		p.cfg.Rules.Admit = func(research.Input) error { panic("oh") }
-		require.ErrorIs(t, p.play(t).err, research.ErrRejected)
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrRejected)
+		require.ErrorIs(t, got.err, research.ErrRule)
+		require.EqualError(t, got.err, "research: Rules.Admit panicked: oh")
+		assert.Equal(t, []orchestrator.Warning{{Code: "research/rule", Message: "Rules.Admit panicked: oh"}}, got.out.Warnings)
+		assert.Equal(t, "RuleError", got.out.Failure.Type)
+		assert.Equal(t, orchestrator.Failed, got.out.Status)
+		assert.Empty(t, got.asked)
 	})
 }
 

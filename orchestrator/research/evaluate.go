@@ -37,11 +37,16 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	work := Work{s.Input, s.Iteration, articleOf(s.Writing), sourcesOf(s.Research), s.Results, r.missed, nil}
 	work.supervisor = r.supervisor(work)
 	began, spent := c.Elapsed(), c.Spent().Cost
-	var err error
-	it.grade, err = r.grade(c, work)
+	var failed, err error
+	it.grade, failed, err = team.Grade(r.Run, c, "supervisor", "Rules.Grader", func() (Grade, error) {
+		return r.Rules.Grader.Grade(c, team.Clone(work))
+	}, Grade.check)
 	r.overhead.Cost += c.Spent().Cost - spent
 	r.overhead.Wall += c.Elapsed() - began
-	if r.breaks(c, err) || r.broken(err) {
+	if r.IsHostError(err) {
+		return err
+	}
+	if err = cmp.Or(failed, err); r.breaks(c, err) {
 		return err
 	}
 	if err == nil && it.grade.Marks == nil {
@@ -53,23 +58,6 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 		return err
 	}
 	return r.conclude(c, it, len(work.Sources))
-}
-
-// grade returns what the Grader says. After an error it is asked once more.
-func (r *run) grade(c *orchestrator.Context, work Work) (g Grade, err error) {
-	for range 2 {
-		var failed error
-		g, err = rule(r, c, "supervisor", "Grader", func() (g Grade, _ error) {
-			if g, failed = r.Rules.Grader.Grade(c, work); failed != nil {
-				g = Grade{}
-			}
-			return g, nil
-		}, Grade.check)
-		if err = cmp.Or(err, failed); err == nil || team.Ends(err) || r.broken(err) {
-			break
-		}
-	}
-	return g, err
 }
 
 // supervisor returns how the supervisor is asked about work.
@@ -89,7 +77,7 @@ func (r *run) supervisor(work Work) func(c *orchestrator.Context) (Grade, error)
 
 // score sets the score of a graded iteration.
 func (r *run) score(c *orchestrator.Context, it *iteration) error {
-	score, err := team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(it.grade.Marks) })
+	score, err := team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(slices.Clone(it.grade.Marks)) })
 	it.Quality, it.score = score, &score
 	return err
 }
@@ -132,10 +120,10 @@ func (r *run) conclude(c *orchestrator.Context, it *iteration, sources int) erro
 	case grading.ForceComplete:
 		s.Feedback = new(sentence(r.because))
 		return r.machine.Go(c, moveForce)
-	default:
-		s.Feedback = new(r.feedback(it, sources))
-		return r.machine.Go(c, moveRevise)
+	case grading.Continue:
 	}
+	s.Feedback = new(r.feedback(it, sources))
+	return r.machine.Go(c, moveRevise)
 }
 
 // decide sets the verdict on an iteration: what the Gate says of its score. Without a
@@ -217,25 +205,27 @@ func (r *run) chosen() *iteration {
 // rank lets the Ranker choose between the iterations so far.
 func (r *run) rank(c *orchestrator.Context) error {
 	var entries []grading.Ranked
+	left := map[string]*iteration{}
 	for _, it := range r.done {
 		entries = append(entries, grading.Ranked{ID: it.Plan.ID, Score: it.score, Marks: it.grade.Marks})
+		left[it.Plan.ID] = it
 	}
-	ranked, err := rule(r, c, "supervisor", "Ranker", func() ([]grading.Ranked, error) { return r.Rules.Ranker.Rank(entries), nil },
-		func(ranked []grading.Ranked) error {
-			left := slices.Clone(r.done)
-			for _, e := range ranked {
-				n := len(left)
-				if left = slices.DeleteFunc(left, func(it *iteration) bool { return it.Plan.ID == e.ID }); len(left) == n {
-					return errors.New("it has " + e.ID + ", which was not given, or twice")
-				}
+	best, err := team.Rule(r.Run, c, "supervisor", "Rules.Ranker", func() (best *iteration, _ error) {
+		for _, e := range r.Rules.Ranker.Rank(team.Clone(entries)) {
+			it := left[e.ID]
+			if it == nil {
+				return nil, fmt.Errorf("it has %q, which was not given, or twice", e.ID)
 			}
-			if len(left) > 0 {
-				return errors.New("it leaves out an iteration")
-			}
-			return nil
-		})
+			delete(left, e.ID)
+			best = cmp.Or(best, it)
+		}
+		if len(left) > 0 {
+			return nil, errors.New("it leaves out an iteration")
+		}
+		return best, nil
+	})
 	if err == nil {
-		r.best = r.done[slices.IndexFunc(r.done, func(it *iteration) bool { return it.Plan.ID == ranked[0].ID })]
+		r.best = best
 	}
 	return err
 }

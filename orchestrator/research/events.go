@@ -10,23 +10,17 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// The kinds of records that a run emits. Their data is an [Event], of which the named
-// fields are set. Each EventAgentStarted has one EventAgentFinished or EventAgentFailed. Who
-// is a worker's ID, "planner", "supervisor", "strategist" or "merger".
+// The kinds of records that a run emits, beside those that each team has: see [team.Common].
+// Their data is an [Event], of which the named fields are set. In an event of a call Who is a
+// worker's ID, "planner", "supervisor", "strategist" or "merger", and Step is set. Score is set
+// and Text says why a run failed at its end.
 const (
-	eventRunStarted         team.Kind = "research.run.started"         // Asked
-	EventRunFinished        team.Kind = "research.run.finished"        // Status, Usage, Score, Text: why it failed
-	EventWarningRaised      team.Kind = "research.warning.raised"      // Warning
 	eventActionLogged       team.Kind = "research.action.logged"       // Action
 	EventPhaseChanged       team.Kind = "research.phase.changed"       // From, Phase
 	eventPlanCreated        team.Kind = "research.plan.created"        // Plan, Iteration
 	EventPlanOptimized      team.Kind = "research.plan.optimized"      // Plan, Report
 	eventStepStarted        team.Kind = "research.step.started"        // Step, Percent
 	EventStepFinished       team.Kind = "research.step.finished"       // Step, Percent
-	EventAgentStarted       team.Kind = "research.agent.started"       // Who, Step, Try
-	EventAgentFinished      team.Kind = "research.agent.finished"      // Who, Step, Try, Usage
-	EventAgentFailed        team.Kind = "research.agent.failed"        // Who, Step, Try, Usage, Text
-	EventAgentRetried       team.Kind = "research.agent.retried"       // Who, Step, Try: the next one, Wait before it, Text
 	EventWorkerSkipped      team.Kind = "research.worker.skipped"      // Who, Step, Text
 	EventWorkerReplaced     team.Kind = "research.worker.replaced"     // Who, Step, Text: which worker replaces it
 	EventIterationEvaluated team.Kind = "research.iteration.evaluated" // Score (nil: ungraded), Threshold, Decision, Iteration
@@ -49,12 +43,6 @@ type Event struct {
 	Threshold *float64        `json:"threshold,omitempty"` // 0 to 1
 	Decision  grading.Verdict `json:"decision,omitempty"`  // verdict on the iteration; "": none
 }
-
-// UnmarshalJSON reads the data of a record.
-func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }
-
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
 
 // changed logs a change of the phase, and the action.
 func (r *run) changed(c *orchestrator.Context, from, to Phase) {

@@ -122,13 +122,13 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 		return r.skip(c, p, "time", timeUp)
 	}
 	k, err := r.try(c, p, p.Worker, p.task)
-	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !r.broken(err) && other.ID != "" {
-		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || r.broken(ferr) {
+	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !r.IsHostError(err) && other.ID != "" {
+		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || r.IsHostError(ferr) {
 			return ferr
 		}
 	}
 	switch {
-	case err == nil, r.breaks(c, err), r.broken(err):
+	case err == nil, r.breaks(c, err), r.IsHostError(err):
 		return err
 	case p.Critical:
 		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), err)

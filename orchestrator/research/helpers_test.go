@@ -33,12 +33,17 @@ const (
 	failed      research.Phase = "failed"
 )
 
-// Kinds of records that no host needs to name.
+// Kinds of records for which the package has no exported name.
 const (
-	runStarted   team.Kind = "research.run.started"
-	actionLogged team.Kind = "research.action.logged"
-	planCreated  team.Kind = "research.plan.created"
-	stepStarted  team.Kind = "research.step.started"
+	runStarted    team.Kind = "research.run.started"
+	runFinished   team.Kind = "research.run.finished"
+	agentStarted  team.Kind = "research.agent.started"
+	agentFinished team.Kind = "research.agent.finished"
+	agentFailed   team.Kind = "research.agent.failed"
+	agentRetried  team.Kind = "research.agent.retried"
+	actionLogged  team.Kind = "research.action.logged"
+	planCreated   team.Kind = "research.plan.created"
+	stepStarted   team.Kind = "research.step.started"
 )
 
 // attempts is the default Retrier with other numbers.
@@ -213,7 +218,7 @@ func (p played) events(t *testing.T, kind team.Kind) []research.Event {
 func (p played) waits(t *testing.T, worker string) []float64 {
 	t.Helper()
 	var all []float64
-	for _, e := range p.events(t, research.EventAgentRetried) {
+	for _, e := range p.events(t, agentRetried) {
 		if worker == "" || e.Who == worker {
 			all = append(all, e.Wait.Seconds())
 		}

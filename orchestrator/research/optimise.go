@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
-
-// ErrInfeasible says that no plan with the critical workers meets money and time.
-const ErrInfeasible = agent.Code("research/infeasible-plan")
 
 // Room is what a plan may use. Zero means that there is no bound, and a negative bound
 // allows nothing.

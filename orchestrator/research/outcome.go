@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -26,15 +25,6 @@ type Input struct {
 	MinQuality       *float64    `json:"minQuality,omitempty" default:"0.8" min:"0" max:"1"`                                                              // threshold of the score; nil: 0.80
 	Limits           team.Limits `json:"limits,omitzero"`                                                                                                 // fields that are set replace those of Config.Limits
 }
-
-// UnmarshalJSON implements json.Unmarshaler. Unknown fields are faults.
-func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
-
-// MarshalJSON implements json.Marshaler.
-func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
-
-// ErrRejected says that an input was not admitted: no iteration was started.
-const ErrRejected = agent.Code("research/rejected")
 
 // withDefaults returns a copy of in with defaults, and with the limits that it leaves out.
 func (in Input) withDefaults(limits team.Limits) Input {
@@ -75,12 +65,6 @@ type Outcome struct {
 	Failure     *Failure           `json:"failure,omitempty"`     // why the run failed; nil: it did not
 	Course      Course             `json:"course,omitzero"`       // how the result came about
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
-
-// MarshalJSON implements json.Marshaler.
-func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
 
 // Result returns the article's text. "": there is none.
 func (o Outcome) Result() string { return cmp.Or(o.Article, new(Article)).Content }
@@ -137,12 +121,6 @@ type State struct {
 	StartedAt      time.Time              `json:"startedAt"`      // beginning of the run
 	CompletedAt    *time.Time             `json:"completedAt"`    // nil: the run has not ended
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
-
-// MarshalJSON implements json.Marshaler.
-func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
 
 // Course is how the result of a run came about.
 type Course struct {

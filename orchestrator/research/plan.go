@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -37,9 +36,6 @@ type Step struct {
 	EstTime   time.Duration     `json:"estTime,omitzero"`    // 0: not known
 	EstCost   providers.NanoUSD `json:"estCost,omitzero"`    // 0: not known
 }
-
-// ErrInvalidPlan says that a plan cannot be used.
-const ErrInvalidPlan = agent.Code("research/invalid-plan")
 
 // The limits of plans: steps, and workers in all of them.
 const maxSteps, maxWorkers = 64, 256
@@ -147,19 +143,6 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	}
 	f.If(!writer, "the plan needs a step with a critical worker of category %q", Writing)
 	return unknown, f.Err()
-}
-
-// checkEstimates returns what no plan of a rule may have: figures off their scale.
-func (p Plan) checkEstimates() error {
-	var f team.Faults
-	f.Within("complexity", p.Complexity, 0, 1)
-	f.If(p.EstTime < 0, "estTime is %v, want 0 or more", p.EstTime)
-	f.If(p.EstCost < 0, "estCost is %v, want 0 or more", p.EstCost)
-	for i, s := range p.Steps {
-		f.If(s.EstTime < 0, "steps[%d].estTime is %v, want 0 or more", i, s.EstTime)
-		f.If(s.EstCost < 0, "steps[%d].estCost is %v, want 0 or more", i, s.EstCost)
-	}
-	return f.Err()
 }
 
 // required adds the workers that the input requires and the planner left out.

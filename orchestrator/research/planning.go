@@ -85,7 +85,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 		return last, wrong
 	})
 	switch {
-	case err == nil, team.Ends(err), r.broken(err):
+	case err == nil, team.Ends(err), r.IsHostError(err):
 		return last, err
 	case !isMalformed(err):
 		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)
@@ -158,25 +158,33 @@ func (r *run) optimise(c *orchestrator.Context) error {
 // fitted returns what the Optimiser makes of a plan.
 func (r *run) fitted(c *orchestrator.Context, p Plan) (q Plan, report Report, err error) {
 	var refused error
-	q, err = rule(r, c, "planner", "Optimiser", func() (q Plan, err error) {
-		if q, report, err = r.Rules.Optimiser.Optimise(p, r.room(c), r.Workers); errors.Is(err, ErrInvalidPlan) {
+	q, err = team.Rule(r.Run, c, "planner", "Rules.Optimiser", func() (q Plan, err error) {
+		q, report, err = r.Rules.Optimiser.Optimise(team.Clone(p), r.room(c), team.Clone(r.Workers))
+		switch {
+		case errors.Is(err, ErrInvalidPlan):
 			refused, err = err, nil
+		case err == nil:
+			err = q.fits(r.Workers)
 		}
 		return q, err
-	}, func(q Plan) error {
-		if refused != nil {
-			return nil
-		}
-		unknown, err := q.check(r.Workers)
-		if err == nil {
-			err = q.checkEstimates()
-		}
-		if err == nil && unknown != nil {
-			err = errors.New(strings.Join(unknown, "; "))
-		}
-		return err
 	})
 	return q, report, cmp.Or(err, refused)
+}
+
+// fits returns what no plan of a rule may have: unknown workers, and figures off their scale.
+func (p Plan) fits(workers []Worker) error {
+	unknown, err := p.check(workers)
+	f := team.Faults{}
+	f.If(err != nil, "%w", err)
+	f.If(len(unknown) > 0, "%s", strings.Join(unknown, "; "))
+	f.Within("complexity", p.Complexity, 0, 1)
+	f.If(p.EstTime < 0, "estTime is %v, want 0 or more", p.EstTime)
+	f.If(p.EstCost < 0, "estCost is %v, want 0 or more", p.EstCost)
+	for i, s := range p.Steps {
+		f.If(s.EstTime < 0, "steps[%d].estTime is %v, want 0 or more", i, s.EstTime)
+		f.If(s.EstCost < 0, "steps[%d].estCost is %v, want 0 or more", i, s.EstCost)
+	}
+	return f.Err()
 }
 
 // necessary removes what planner and strategist find unnecessary, except critical workers

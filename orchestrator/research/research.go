@@ -17,19 +17,10 @@ import (
 
 // New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	texts, err := newPrompts(cfg.Prompts)
-	if err := errors.Join(cfg.validate(), err); err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("research: %w", err)
-	}
-	cfg = cfg.withDefaults()
-	return orchestrator.Flow[Input, Outcome]{
-		Name:   cfg.Name,
-		Agents: cfg.agents(),
-		Roles:  team.Roles(cfg, cfg.agents()),
-		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{Config: cfg, because: maxIterations, out: Outcome{Sources: []Source{}}}).do(c, in, texts)
-		},
-	}, nil
+	return team.New(team.Definition[Config, Input, Outcome]{
+		Name: "research", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
+		Defaults: (*Config).setDefaults, Check: Config.check, Agents: Config.agents, Run: play,
+	}, cfg)
 }
 
 // run is one run of the team. Only one branch executes at a time, so that branches may
@@ -52,20 +43,25 @@ type run struct {
 	overhead orchestrator.Budget // cost and time of evaluations so far
 }
 
-// do is the run: admission, then plan, optimise, execute and evaluate until the result is
-// good enough or an error ends it, then merge.
-func (r *run) do(c *orchestrator.Context, in Input, texts prompt.Set) (Outcome, error) {
+// play is the run: admission, then plan, optimise, execute and evaluate until the result is
+// good enough or an error ends it, then merge. The run looks after its time itself, because
+// critical workers may finish when it is up.
+func play(c *orchestrator.Context, start team.Start, cfg Config, in Input) (Outcome, error) {
+	r := &run{Config: cfg, because: maxIterations, out: Outcome{Sources: []Source{}}}
 	r.state.Input, r.state.StartedAt = in, c.Now()
-	start := team.Start{Team: "research", Asked: in.Topic, Outcome: &r.out.Outcome, Permit: r.Rules.Permit, Prompts: texts}
-	if err := r.admit(in); err != nil { // no execution ID, no phase
-		r.Run, c = team.Begin(c, start)
-		r.out.Failure = &Failure{Type: "ValidationError", Message: err.Error()}
-		err = team.Fail(ErrRejected, "research: %w", err)
-		return r.finish(c, err), err
+	start.Asked, start.Outcome = in.Topic, &r.out.Outcome
+	start.Limits.Time = 0
+	start.Limits.AllowUnpriced = start.Limits.AllowUnpriced || c.Left().AllowUnpriced
+	r.Run, c = team.Begin(c, start)
+	if err := r.admit(c); err != nil { // no execution ID, no phase
+		err = team.Fail(ErrRejected, "%w", err)
+		f, _, _ := r.describe(c, err)
+		r.out.Failure = &f
+		return r.finish(c, err)
 	}
-	c = r.begin(c, start)
+	r.begin(c)
 	err := r.iterate(c)
-	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) && !r.broken(err) {
+	if it := r.chosen(); err != nil && it != nil && it.score != nil && !r.breaks(c, err) && !r.IsHostError(err) {
 		f, code, _ := r.describe(c, err)
 		r.warn(c, code, "", "iteration %d was given up: %s", r.state.Iteration, f.Message)
 		r.verdict, err = grading.ForceComplete, nil
@@ -75,43 +71,44 @@ func (r *run) do(c *orchestrator.Context, in Input, texts prompt.Set) (Outcome, 
 		err = r.merge(c)
 	}
 	if err != nil {
-		return r.fail(c, err)
+		r.fail(c, err)
 	}
-	return r.finish(c, nil), nil
+	return r.finish(c, err)
 }
 
 // admit returns why a run is not started, or nil.
-func (r *run) admit(in Input) error {
+func (r *run) admit(c *orchestrator.Context) error {
+	in := r.state.Input
 	if err := in.Validate(); err != nil || r.Rules.Admit == nil {
 		return err
 	}
-	_, err := team.Guard("Rules.Admit", func() (any, error) { return nil, r.Rules.Admit(in.withDefaults(r.Limits)) })
+	var refused error
+	_, err := team.Rule(r.Run, c, "", "Rules.Admit", func() (struct{}, error) {
+		refused = r.Rules.Admit(in.withDefaults(r.Config.Limits))
+		return struct{}{}, nil
+	})
+	if refused != nil {
+		err = fmt.Errorf("Rules.Admit: %w", refused)
+	}
 	return err
 }
 
-// begin sets the state, and returns c with the budget of the run. The run looks after its
-// time itself, because critical workers may finish when it is up.
-func (r *run) begin(c *orchestrator.Context, start team.Start) *orchestrator.Context {
-	in := r.state.Input.withDefaults(r.Limits)
-	start.Limits = in.Limits
-	start.Limits.Time = 0
-	start.Limits.AllowUnpriced = in.Limits.AllowUnpriced || c.Left().AllowUnpriced
-	sum := sha256.Sum256([]byte(c.RunID()))
+// begin sets the state of a run that was admitted.
+func (r *run) begin(c *orchestrator.Context) {
+	in, sum := r.state.Input.withDefaults(r.Config.Limits), sha256.Sum256([]byte(c.RunID()))
 	r.state = State{
 		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),
 		Course: Course{[]Iteration{}, []Task{}, Results{[]WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}, []WorkerOutput{}}},
 		Phases: []phaseChange{}, Actions: []Action{},
 	}
-	start.State = func() any {
+	c.Expose(func() any {
 		r.state.Warnings = append([]orchestrator.Warning{}, r.out.Warnings...)
 		return r.state
-	}
-	r.Run, c = team.Begin(c, start)
+	})
 	r.machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
 	r.machine.Changed = r.changed
 	r.act(c, "Controller", "initialize", nil)
-	return c
 }
 
 // iterate returns nil when there is something to merge.
@@ -136,7 +133,7 @@ func (r *run) iterate(c *orchestrator.Context) error {
 }
 
 // fail ends a run that cannot continue, with the results so far.
-func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
+func (r *run) fail(c *orchestrator.Context, err error) {
 	f, _, status := r.describe(c, err)
 	f.Phase, f.ExecutionID = upper(r.state.Phase), r.state.ExecutionID
 	r.out.Status, r.out.Failure = status, &f
@@ -149,11 +146,10 @@ func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
 	if it != nil {
 		r.present(c, it, articleOf(it.writing))
 	}
-	return r.finish(c, err), fmt.Errorf("research: %w", err)
 }
 
 // finish sets what every outcome has, at the end of the run.
-func (r *run) finish(c *orchestrator.Context, err error) Outcome {
+func (r *run) finish(c *orchestrator.Context, err error) (Outcome, error) {
 	r.state.CompletedAt, r.state.Usage = new(c.Now()), c.Spent()
 	r.out.RequestID, r.out.ExecutionID, r.out.Course = r.state.Input.RequestID, r.state.ExecutionID, r.state.Course
 	r.out.Threshold = *cmp.Or(r.state.Input.MinQuality, new(0.0))
@@ -169,16 +165,23 @@ func (r *run) finish(c *orchestrator.Context, err error) Outcome {
 		e.Text = r.out.Failure.Message
 	}
 	r.End(c, err, e)
-	return r.out
+	if err != nil {
+		err = fmt.Errorf("research: %w", err)
+	}
+	return r.out, err
 }
 
-// The errors of runs, beside ErrRejected, ErrInfeasible, ErrInvalidPlan, ErrRule,
-// ErrNotPermitted, orchestrator.ErrBudget and orchestrator.ErrCanceled.
+// The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
 const (
-	ErrWorker = agent.Code("research/worker-failed")  // a critical worker failed
-	ErrStep   = agent.Code("research/step-failed")    // all workers of a step that others need failed
-	ErrOutput = agent.Code("research/invalid-output") // the planner's answer cannot be used
-	ErrAgent  = agent.Code("research/agent-failed")   // the planner failed
+	ErrRule         = agent.Code("research/rule")            // a rule failed, panicked, or answered out of its range; the run fails with all that it has
+	ErrNotPermitted = agent.Code("research/not-permitted")   // Rules.Permit refused a move
+	ErrRejected     = agent.Code("research/rejected")        // the input was not admitted: no iteration was started
+	ErrWorker       = agent.Code("research/worker-failed")   // a critical worker failed
+	ErrStep         = agent.Code("research/step-failed")     // all workers of a step that others need failed
+	ErrInvalidPlan  = agent.Code("research/invalid-plan")    // a plan cannot be used
+	ErrInfeasible   = agent.Code("research/infeasible-plan") // no plan with the critical workers meets money and time
+	ErrOutput       = agent.Code("research/invalid-output")  // the planner's answer cannot be used
+	ErrAgent        = agent.Code("research/agent-failed")    // the planner failed
 )
 
 // failures has the types of these errors in a Failure. The first one that fits is taken.
@@ -188,6 +191,7 @@ var failures = []struct {
 }{
 	{ErrRule, "RuleError"},
 	{ErrNotPermitted, "NotPermittedError"},
+	{ErrRejected, "ValidationError"},
 	{ErrWorker, "WorkerExecutionError"},
 	{ErrStep, "StepFailedError"},
 	{ErrInvalidPlan, "InvalidPlanError"},

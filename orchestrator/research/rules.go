@@ -8,14 +8,13 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
 
 // Rules are what the team computes. Nil is the default that [DefaultRules] has. A rule is
-// called once for each decision, and again when a run is resumed. In JSON a rule is the
-// fields of its default.
+// called once for each decision, and again when a run is resumed, with copies of what the team
+// has. In JSON a rule is the fields of its default.
 type Rules struct {
 	Optimiser Optimiser                                       `json:"optimiser,omitzero"` // makes a plan fit money and time; nil: BestFit{}
 	Selector  routing.Selector                                `json:"selector,omitzero"`  // chooses the workers that a planner can name, in the order in which it reads them; nil: Everyone{}
@@ -29,8 +28,8 @@ type Rules struct {
 	// final), accept, force, revise. A refused run fails with all that it has. Nil: it may.
 	Permit orchestrator.Permit `json:"-"`
 
-	// Admit returns why a valid input is refused: for its topic, or for lack of capacity.
-	// Nil: none is.
+	// Admit returns why a valid input is refused: for its topic, or for lack of capacity. Its
+	// error is the refusal, and only a panic is ErrRule. Nil: none is refused.
 	Admit func(in Input) error `json:"-"`
 }
 
@@ -41,20 +40,6 @@ func DefaultRules() Rules {
 		Retrier: orchestrator.Attempts{Max: usualTries, Wait: 2 * time.Second, Factor: 2, Final: true},
 	}
 }
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (r *Rules) UnmarshalJSON(data []byte) error { return team.DecodeRules(data, r, DefaultRules()) }
-
-// MarshalJSON implements json.Marshaler. A rule that is not of its default's type is an
-// error.
-func (r Rules) MarshalJSON() ([]byte, error) { return team.EncodeRules(r, DefaultRules()) }
-
-// ErrRule is the code of a rule that failed, panicked, or answered out of its range. The run
-// fails with all that it has. A Grader that fails twice leaves the iteration ungraded.
-const ErrRule = agent.Code("research/rule")
-
-// ErrNotPermitted is the code of a move that Rules.Permit refused.
-const ErrNotPermitted = agent.Code("research/not-permitted")
 
 // Optimiser is a rule that makes a plan fit money and time.
 //
@@ -157,26 +142,6 @@ func (g Grade) check() error {
 	return f.Err()
 }
 
-// rule asks a rule for an answer, of which wrong returns what is out of range.
-func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (T, error), wrong func(T) error) (T, error) {
-	return team.Rule(r.Run, c, who, "Rules."+name, func() (T, error) {
-		v, err := ask()
-		if err == nil {
-			err = wrong(v)
-		}
-		return v, err
-	})
-}
-
-// broken reports whether err is that of a rule or of a permit of this run, and not of one
-// that a worker's own run has: then nothing else is done in the place of what failed.
-func (r *run) broken(err error) bool {
-	return slices.ContainsFunc(r.out.Warnings, func(w orchestrator.Warning) bool {
-		code := agent.Code(w.Code)
-		return (code == ErrRule || code == ErrNotPermitted) && errors.Is(err, code)
-	})
-}
-
 // selectWorkers lets the Selector choose the workers that planners can name.
 func (r *run) selectWorkers(c *orchestrator.Context) error {
 	all := make([]routing.Candidate, len(r.Workers))
@@ -186,24 +151,20 @@ func (r *run) selectWorkers(c *orchestrator.Context) error {
 	}
 	in := r.state.Input
 	need := routing.Need{Brief: in.Topic, Skills: append(slices.Clone(in.PreferredSources), in.Tone), Count: len(all)}
-	var chosen []Worker
-	_, err := rule(r, c, "planner", "Selector", func() ([]routing.Candidate, error) { return r.Rules.Selector.Select(all, need), nil },
-		func(picked []routing.Candidate) error {
-			for i, p := range picked {
-				w := find(r.Workers, p.ID)
-				twice := slices.ContainsFunc(picked[:i], func(q routing.Candidate) bool { return q.ID == p.ID })
-				if w.ID == "" || twice {
-					return fmt.Errorf("worker %q is unknown or chosen twice", p.ID)
-				}
-				chosen = append(chosen, w)
-			}
-			if !slices.ContainsFunc(chosen, Worker.writes) {
-				return errors.New("no critical writer is chosen")
-			}
-			return nil
-		})
-	if err == nil {
-		r.Workers = chosen
+	chosen, err := team.Select(r.Run, c, "planner", r.Rules.Selector, all, need)
+	if err != nil {
+		return err
 	}
+	workers := make([]Worker, len(chosen))
+	for i, at := range chosen {
+		workers[i] = r.Workers[at]
+	}
+	r.Workers = workers
+	_, err = team.Rule(r.Run, c, "planner", "Rules.Selector", func() (struct{}, error) {
+		if !slices.ContainsFunc(workers, Worker.writes) {
+			return struct{}{}, errors.New("no critical writer is chosen")
+		}
+		return struct{}{}, nil
+	})
 	return err
 }

@@ -132,9 +132,13 @@ var seams = []struct {
 	{"Gate", "one", func() project { return three(0.81, 0.85) }, func(p *project) {
 		p.cfg.Rules.Gate = grading.GateWith(rising)
 	}, orchestrator.Completed, "two", 6},
-	{"Ranker", "> Partial result: quality 0.70, wanted 0.80; max iterations reached.\n\ntwo", func() project { return three(0.6, 0.7, 0.5) }, func(p *project) {
+	{"Ranker", "> Partial result: quality 0.70, wanted 0.80; max iterations reached.\n\ntwo", func() project {
+		p := three(0.6, 0.7)
+		p.cfg.Policy.Iterations = 2
+		return p
+	}, func(p *project) {
 		p.cfg.Rules.Ranker = grading.RankerFunc(firstMade)
-	}, orchestrator.Partial, "> Partial result: quality 0.60, wanted 0.80; max iterations reached.\n\none", 9},
+	}, orchestrator.Partial, "> Partial result: quality 0.60, wanted 0.80; max iterations reached.\n\none", 6},
 	{"Retrier", "", func() project {
 		p := three(0.9)
 		p.cast["article_writer"] = []any{errBoom}
@@ -229,7 +233,7 @@ func TestRulesThatFail(t *testing.T) {
 			p.Steps = p.Steps[:1]
 			return nil
 		}), ""},
-		{"a Selector makes up a worker", "planner", "PLANNING", `"ghost" is unknown`, selector(func([]routing.Candidate) []routing.Candidate { return []routing.Candidate{{ID: "ghost"}} }), ""},
+		{"a Selector makes up a worker", "planner", "PLANNING", `"ghost" is no active candidate`, selector(func([]routing.Candidate) []routing.Candidate { return []routing.Candidate{{ID: "ghost"}} }), ""},
 		{"a Selector chooses twice", "planner", "PLANNING", "chosen twice", selector(func(all []routing.Candidate) []routing.Candidate { return append(all, all[0]) }), ""},
 		{"a Selector leaves out the writer", "planner", "PLANNING", "no critical writer", selector(func(all []routing.Candidate) []routing.Candidate { return all[:1] }), ""},
 		{"a Grader panics", "supervisor", "EVALUATING", "panicked: oh", research.Rules{Grader: orchestrator.GradeWith(func(*orchestrator.Context, research.Work) (research.Grade, error) { panic("oh") })}, "one"},
@@ -333,6 +337,51 @@ func TestRulesThatFail(t *testing.T) {
 		p.cast["editor"] = []any{errBoom}
 		assert.Equal(t, orchestrator.MaxTries, p.play(t).task(t, "editor").Attempts)
 	})
+}
+
+// What rules get is a copy: to write to it changes nothing.
+func TestRulesGetCopies(t *testing.T) {
+	t.Parallel()
+	want := three(0.6, 0.7, 0.5).play(t)
+	require.NoError(t, want.err)
+	p := three(0.6, 0.7, 0.5)
+	p.cfg.Rules = research.Rules{
+		Optimiser: research.OptimiserFunc(func(p research.Plan, within research.Room, workers []research.Worker) (research.Plan, research.Report, error) {
+			got, report, err := research.BestFit{}.Optimise(p, within, workers)
+			p.Steps[0].Workers[0], workers[0].Timeout, workers[0].Produces[0] = "ghost", 1, "dust"
+			return got, report, err
+		}),
+		Selector: routing.SelectorFunc(func(all []routing.Candidate, need routing.Need) []routing.Candidate {
+			chosen := research.Everyone{}.Select(all, need)
+			all[0].Skills[0], need.Skills[0] = "dust", "dust"
+			return chosen
+		}),
+		Grader: orchestrator.GradeWith(func(c *orchestrator.Context, work research.Work) (research.Grade, error) {
+			grade, err := research.BySupervisor{}.Grade(c, work)
+			*work.Input.MinQuality, work.Sources[0].Title, work.Results.Writing[0].Worker, work.Results.Writing[0].Payload[2] = 0.01, "dust", "ghost", 'x'
+			return grade, err
+		}),
+		Scorer: grading.ScorerFunc(func(marks grading.Marks) (float64, error) {
+			score, err := grading.DefaultFacets.Score(marks)
+			marks[0].Value = 0.01
+			return score, err
+		}),
+		Ranker: grading.RankerFunc(func(entries []grading.Ranked) []grading.Ranked {
+			ranked := research.Best{}.Rank(entries)
+			for i := range entries {
+				*entries[i].Score, entries[i].Marks[0].Value = 0.01, 0.01
+			}
+			return ranked
+		}),
+		Admit: func(in research.Input) error {
+			*in.MinQuality = 0.01
+			return nil
+		},
+	}
+	got := p.play(t)
+	require.NoError(t, got.err)
+	want.out.ExecutionID, want.out.Elapsed, want.out.Metrics.Duration = got.out.ExecutionID, got.out.Elapsed, got.out.Metrics.Duration
+	assert.Equal(t, want.out, got.out)
 }
 
 // Each move that a Permit is asked about, allowed and refused.

@@ -787,9 +787,9 @@ func TestEventsHaveEnds(t *testing.T) {
 				last = rec.Kind
 				require.NoError(t, json.Unmarshal(rec.Data, &e))
 				switch team.Kind(rec.Kind) {
-				case research.EventAgentStarted:
+				case agentStarted:
 					open[e.Who]++
-				case research.EventAgentFinished, research.EventAgentFailed:
+				case agentFinished, agentFailed:
 					open[e.Who]--
 					require.NotNil(t, e.Usage)
 				case stepStarted:
@@ -802,7 +802,7 @@ func TestEventsHaveEnds(t *testing.T) {
 			for who, n := range open {
 				assert.Zero(t, n, who)
 			}
-			assert.Equal(t, string(research.EventRunFinished), last)
+			assert.Equal(t, string(runFinished), last)
 		})
 	}
 }
@@ -959,7 +959,7 @@ func TestSurvivors(t *testing.T) {
 	t.Run("R65 a call that failed has what it used in its event", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["news_search"] = []any{&agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Cost: cents(3)}}}
-		for _, e := range p.play(t).events(t, research.EventAgentFailed) {
+		for _, e := range p.play(t).events(t, agentFailed) {
 			assert.Equal(t, cents(3), e.Usage.Cost, e.Who)
 		}
 	})

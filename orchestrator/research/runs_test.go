@@ -245,8 +245,8 @@ func TestWholeRuns(t *testing.T) {
 		for _, problem := range []string{"Topic is empty", "MinQuality is 1.2, want 0 to 1", "MinSources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)
 		}
-		assert.Equal(t, []team.Kind{runStarted, research.EventRunFinished}, kinds(got))
-		assert.Contains(t, got.events(t, research.EventRunFinished)[0].Text, "Topic is empty")
+		assert.Equal(t, []team.Kind{runStarted, runFinished}, kinds(got))
+		assert.Contains(t, got.events(t, runFinished)[0].Text, "Topic is empty")
 		assert.NotNil(t, got.out.Sources)
 		assert.Empty(t, got.asked)
 		assert.Empty(t, got.out.ExecutionID)

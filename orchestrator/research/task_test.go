@@ -6,8 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/convene-go/convene/orchestrator/research"
 )
 
 // A worker's request says for which step of the plan it is.
@@ -27,7 +25,7 @@ func TestRequestsNameTheirStep(t *testing.T) {
 	}
 	slices.Sort(steps)
 	var want []string
-	for _, e := range p.events(t, research.EventAgentStarted) {
+	for _, e := range p.events(t, agentStarted) {
 		if e.Step != "" {
 			want = append(want, e.Step)
 		}
