@@ -153,9 +153,9 @@ func TestDirectorPage(t *testing.T) {
 			{"director/guardian.go", `(?m)^\t(?:onTrack|recovering|drifting|inCircles|stalled) += "([^"]+)"`, part(team, "| verdict |"), 5},
 			{"../blackboard/task.go", `(?m)^\t\w+ +FailureKind = "([^"]+)"`, part(team, "| failure |"), 8},
 			{"../blackboard/task.go", `(?m)^\t\w+ +EscalationType = "([^"]+)"`, part(team, "| escalation |"), 6},
-			{"director/portfolio/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, several, 5},
-			{"director/portfolio/outcome.go", `(?m)^\t[a-z]\w+ += agent\.Code\("([^"]+)"`, several, 3},
-			{"director/portfolio/*.go", `(?m)^\t(Err\w+) += agent\.Code`, several, 2},
+			{"director/portfolio/*.go", `(?m)^\t[eE]vent\w+ +team\.Kind = "([^"]+)"`, several, 5},
+			{"director/portfolio/*.go", `r\.Warn\(c, r\.Code\("([a-z-]+)"`, several, 4},
+			{"director/portfolio/*.go", `(?m)^\t(Err\w+) += agent\.Code`, several, 3},
 		} {
 			names := 0
 			files, err := filepath.Glob("../orchestrator/" + of.files)
