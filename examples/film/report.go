@@ -14,7 +14,7 @@ func (o *options) report(c cli.Console, out hierarchy.Outcome) error {
 	for _, r := range out.Reports {
 		department(c, r)
 	}
-	if out.Checks.CrossDepartment == hierarchy.CheckFailed || out.Checks.Consistency == hierarchy.CheckFailed {
+	if out.Checks.CrossDepartment == "failed" || out.Checks.Consistency == "failed" {
 		c.Print("\nchecks\n")
 		for _, i := range out.Checks.Issues {
 			c.Print("  %s: %s\n", i.Department, i.Message)

@@ -35,7 +35,7 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 	master := Agent{ID: r.cfg.Master.Agent}.withDefaults(r.cfg.Policy)
 	resp, err := r.call(c, master, "", "master.tmpl", masterPrompt{r.in.Prompt, done})
 	if r.over(c, err) && !c.IsCanceled(err) {
-		r.Warn(c, WarnBudget, master.ID, "the outputs of the departments were not united: %v", err)
+		r.Warn(c, r.Code("budget"), master.ID, "the outputs of the departments were not united: %v", err)
 		return nil
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *run) check(c *orchestrator.Context) error {
 	if byAgent := r.cfg.Master.Consistency; byAgent != "" {
 		issues, err := r.askConsistency(c, done)
 		if err != nil && !team.Ends(err) {
-			r.Warn(c, warnCheck, byAgent, "%v", err)
+			r.Warn(c, r.Code("check"), byAgent, "%v", err)
 		}
 		r.out.Checks.Consistency = r.found(c, byAgent, issues, err)
 	} else if check := r.cfg.Rules.Consistency; check != nil {
@@ -95,12 +95,12 @@ func (r *run) found(c *orchestrator.Context, who string, issues []Issue, err err
 	r.out.Checks.Issues = append(r.out.Checks.Issues, issues...)
 	switch {
 	case r.over(c, err):
-		r.Warn(c, WarnBudget, who, "the check was not made: %v", err)
-		return CheckSkipped
+		r.Warn(c, r.Code("budget"), who, "the check was not made: %v", err)
+		return checkSkipped
 	case err != nil || len(issues) > 0:
-		return CheckFailed
+		return checkFailed
 	default:
-		return CheckPassed
+		return checkPassed
 	}
 }
 
@@ -117,10 +117,10 @@ func (r *run) askConsistency(c *orchestrator.Context, reports []Report) ([]Issue
 
 // joined is the worst of several statuses; without any it is skipped.
 func joined(checks []CheckStatus) CheckStatus {
-	for _, status := range []CheckStatus{CheckFailed, CheckSkipped, CheckPassed} {
+	for _, status := range []CheckStatus{checkFailed, checkSkipped, checkPassed} {
 		if slices.Contains(checks, status) {
 			return status
 		}
 	}
-	return CheckSkipped
+	return checkSkipped
 }

@@ -150,7 +150,7 @@ func (w *assignment) try(c *orchestrator.Context, a *Attempt, how orchestrator.A
 		return nil, err
 	}
 	a.Duration = resp.Elapsed
-	a.Output, err = outputOf(resp, w.run.shapes[w.agent.ID])
+	a.Output, err = outputOf(resp, w.agent.Schema)
 	return selfScore(resp), err
 }
 
@@ -209,14 +209,14 @@ func best(attempts []Attempt) Attempt {
 func (w *assignment) warnAbout(c *orchestrator.Context) {
 	for _, a := range w.attempts {
 		if a.Ungraded != "" {
-			w.desk.Warn(c, WarnUngraded, w.agent.ID, "%s", a.Ungraded)
+			w.desk.Warn(c, w.desk.Code("ungraded"), w.agent.ID, "%s", a.Ungraded)
 		}
 		if a.Assumed != "" {
-			w.desk.Warn(c, warnAssumedScore, w.agent.ID, "score %s in place of a grade: %s", number(a.Score), a.Assumed)
+			w.desk.Warn(c, w.desk.Code("assumed-score"), w.agent.ID, "score %s in place of a grade: %s", number(a.Score), a.Assumed)
 		}
 	}
 	if len(w.attempts) > 0 && best(w.attempts).Output == nil {
-		w.desk.Warn(c, WarnAgentFailed, w.agent.ID, "%s", failure(w.attempts))
+		w.desk.Warn(c, w.desk.Code("agent-failed"), w.agent.ID, "%s", failure(w.attempts))
 	}
 }
 

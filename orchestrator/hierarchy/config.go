@@ -1,7 +1,6 @@
 package hierarchy
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
@@ -62,38 +62,24 @@ type Bounds struct {
 
 const resultKey = "result" // of the master's synthesis in Outcome.Output
 
-// withDefaults returns a copy that shares nothing with c but files and rules of the host's
-// own types.
-func (c Config) withDefaults() Config {
-	c = team.Clone(c)
-	team.Defaults(&c)
-	c.Rules = team.FillRules(c.Rules, DefaultRules())
+// setDefaults sets what is zero.
+func setDefaults(c *Config) {
+	team.Defaults(c)
 	for i, d := range c.Departments {
 		c.Departments[i] = d.withDefaults(c.Policy)
 	}
-	return c
 }
 
-// agents returns the names of all agents that a run may call, sorted, each once.
+// agents returns the names of the agents that the team calls.
 func (c Config) agents() []string {
-	names := slices.Concat(c.Rules.Agents, team.RuleAgents(c.Rules), []string{c.Master.Agent, c.Master.Consistency})
+	names := append(slices.Clone(c.Rules.Agents), c.Master.Agent, c.Master.Consistency)
 	for _, d := range c.Departments {
 		names = append(names, d.Head)
 		for _, a := range d.Agents {
 			names = append(names, a.ID)
 		}
 	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
-}
-
-func (c Config) department(id string) (Department, bool) {
-	for _, d := range c.Departments {
-		if d.ID == id {
-			return d, true
-		}
-	}
-	return Department{}, false
+	return names
 }
 
 func (c Config) needs() map[string][]string {
@@ -104,21 +90,21 @@ func (c Config) needs() map[string][]string {
 	return needs
 }
 
-// validate returns every problem of c in one error, or nil.
-func (c Config) validate() error {
-	f := &team.Faults{}
-	f.Check(c)
+// check adds the faults of c that tags do not find.
+func (c Config) check(f *team.Faults) {
 	for _, d := range c.Departments {
-		d.validate(f)
+		d.check(f)
 	}
-	c.validateIDs(f)
-	c.validateNeeds(f)
-	c.validateRules(f)
-	return f.Err()
+	c.checkIDs(f)
+	c.checkNeeds(f)
+	c.checkRules(f)
 }
 
-func (c Config) validateRules(f *team.Faults) {
-	f.Rules("Rules", c.Rules)
+func (c Config) checkRules(f *team.Faults) {
+	marks, _ := marksOf(c.Rules.Scores.Output)
+	if _, err := answer.FromSchema(gradeSchema(marks)); err != nil {
+		f.Add("Rules.Scores.Output: %w", err)
+	}
 	if own, ok := c.Rules.Analyzer.(routing.Rules); ok && len(own.Skills) > 0 {
 		f.Add("Rules.Analyzer.Skills is set, but skills are those of the departments' agents")
 	}
@@ -130,7 +116,7 @@ func (c Config) validateRules(f *team.Faults) {
 	}
 }
 
-func (c Config) validateIDs(f *team.Faults) {
+func (c Config) checkIDs(f *team.Faults) {
 	departments, members, keys := map[string]string{}, map[string]string{}, map[string]string{}
 	if c.Master.Agent != "" {
 		keys[resultKey] = "the master's result"
@@ -145,7 +131,7 @@ func (c Config) validateIDs(f *team.Faults) {
 			names[name] = owner
 		}
 		claim(departments, "ID", d.ID)
-		claim(keys, "OutputKey", cmp.Or(d.OutputKey, d.ID))
+		claim(keys, "OutputKey", d.OutputKey)
 		claim(members, "Head", d.Head)
 		heads := 0
 		for _, a := range d.Agents {
@@ -158,7 +144,7 @@ func (c Config) validateIDs(f *team.Faults) {
 	}
 }
 
-func (c Config) validateNeeds(f *team.Faults) {
+func (c Config) checkNeeds(f *team.Faults) {
 	needs := c.needs()
 	for _, d := range c.Departments {
 		for _, need := range d.DependsOn {

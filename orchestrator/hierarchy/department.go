@@ -8,7 +8,6 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/routing"
@@ -26,8 +25,9 @@ type department struct {
 	unverified bool      // its output was to be graded and did not pass
 }
 
-func (d *department) warn(c *orchestrator.Context, code agent.Code, format string, args ...any) {
-	d.desk.Warn(c, code, d.ID, format, args...)
+// warn raises a warning with the code "hierarchy/<what>".
+func (d *department) warn(c *orchestrator.Context, what, format string, args ...any) {
+	d.desk.Warn(c, d.desk.Code(what), d.ID, format, args...)
 }
 
 // work takes a department from its brief to its report. needs are the reports of its
@@ -55,10 +55,10 @@ func (d *department) work(c *orchestrator.Context, needs []Report) {
 // fail ends a department. Only the codes of rules are kept.
 func (d *department) fail(c *orchestrator.Context, err error) {
 	message := prompt.OneLine(err.Error())
-	if d.failure = err; codeOf(err) == "" {
+	if d.failure = err; !d.desk.IsHostError(err) {
 		d.failure = errors.New(message)
 	}
-	d.warn(c, warnDepartmentFailed, "%s", message)
+	d.warn(c, "department-failed", "%s", message)
 	d.finish(c, moveFail, EventDepartmentFailed, message)
 }
 
@@ -85,7 +85,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 			return err
 		}
 		if len(chosen) == 0 {
-			d.warn(c, warnNoSpecialists, "the brief asks for specialists and none is active")
+			d.warn(c, "no-specialists", "the brief asks for specialists and none is active")
 		}
 	}
 	if len(chosen) == 0 {
@@ -99,7 +99,7 @@ func (d *department) produce(c *orchestrator.Context, needs []Report) error {
 		return d.synthesize(c, brief, passing)
 	}
 	results := d.report.Specialists
-	d.warn(c, warnSpecialistsRejected, "none of %d specialists passed", len(results))
+	d.warn(c, "specialists-rejected", "none of %d specialists passed", len(results))
 	quality, err := d.quality(c)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *department) staffWork(c *orchestrator.Context, brief string, chosen []A
 	if canceled := c.Err(); canceled != nil {
 		return nil, canceled
 	}
-	if broken != nil && (len(passing) == 0 || codeOf(broken) == ErrRule) {
+	if broken != nil && (len(passing) == 0 || errors.Is(broken, ErrRule)) {
 		return nil, broken
 	}
 	return passing, err

@@ -354,7 +354,7 @@ func TestSynthesis(t *testing.T) {
 	t.Run("H72 then the best specialist's output", func(t *testing.T) {
 		p := two(errBoom, errBoom, errBoom, errBoom).play(t)
 		assert.Equal(t, "output of b", hierarchy.Text(p.report(t, "d").Output))
-		assert.Equal(t, []string{hierarchy.WarnAgentFailed, "hierarchy/fallback"}, p.codes())
+		assert.Equal(t, []string{"hierarchy/agent-failed", "hierarchy/fallback"}, p.codes())
 	})
 	t.Run("HA38 synthesis fails once", func(t *testing.T) {
 		p := two(errBoom, "whole").play(t)
@@ -403,7 +403,7 @@ func TestSynthesis(t *testing.T) {
 		th.cfg.Policy.SynthesisRounds = 9 // the first round that fails is the last
 		p = th.play(t)
 		assert.Equal(t, "draft", hierarchy.Text(p.report(t, "d").Output))
-		assert.Equal(t, []string{hierarchy.WarnAgentFailed, "hierarchy/refinement"}, p.codes())
+		assert.Equal(t, []string{"hierarchy/agent-failed", "hierarchy/refinement"}, p.codes())
 	})
 	t.Run("H92 contradictions", func(t *testing.T) {
 		th := two("the hat is red", "whole")

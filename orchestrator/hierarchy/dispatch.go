@@ -23,7 +23,7 @@ func (r *run) route(c *orchestrator.Context) (err error) {
 // choose returns the answer of the Router, with mode and waves by the dependencies.
 func (r *run) choose(c *orchestrator.Context) (routing.Route, error) {
 	for _, id := range r.in.Only {
-		if _, known := r.cfg.department(id); !known {
+		if !slices.ContainsFunc(r.cfg.Departments, func(d Department) bool { return d.ID == id }) {
 			return routing.Route{}, fmt.Errorf("route: Only names %q, which is no department", id)
 		}
 	}
@@ -115,7 +115,7 @@ func (r *run) open(c *orchestrator.Context) {
 	ids := r.out.Route.Chosen()
 	r.state.Departments, r.out.Reports = make([]DepartmentState, len(ids)), make([]Report, len(ids))
 	for i, id := range ids {
-		configured, _ := r.cfg.department(id)
+		configured := r.cfg.Departments[slices.IndexFunc(r.cfg.Departments, func(d Department) bool { return d.ID == id })]
 		path, state, report := "dept/"+id, &r.state.Departments[i], &r.out.Reports[i]
 		state.ID, state.Specialists = id, []SpecialistState{}
 		*report = Report{
@@ -141,7 +141,7 @@ func (d *department) skip(c *orchestrator.Context) bool {
 		return false
 	}
 	why := fmt.Sprintf("%s is %s", needs[0].DepartmentID, needs[0].Status)
-	d.warn(c, warnDepartmentSkipped, "%s", why)
+	d.warn(c, "department-skipped", "%s", why)
 	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
 	return true
 }

@@ -19,7 +19,7 @@ func TestEffective(t *testing.T) {
 		{"HC5 graded beats the own figure", new(40.0), new(95.0), 40, false},
 		{"HC5 graded 0 beats the own figure", new(0.0), new(95.0), 0, false},
 		{"HC5 own 0 stays", nil, new(0.0), 0, false},
-		{"H56 default", nil, nil, defaultScore, true},
+		{"H56 default", nil, nil, 75, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -256,13 +256,13 @@ func TestMasterFailure(t *testing.T) {
 	})
 	t.Run("HA50 blank prompt", func(t *testing.T) {
 		p := theater{cfg: one(), in: hierarchy.Input{Prompt: " \n"}}.play(t)
-		require.ErrorIs(t, p.err, hierarchy.ErrEmptyRequest)
+		require.ErrorIs(t, p.err, hierarchy.ErrInput)
 		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		assert.Zero(t, p.calls())
 	})
 	t.Run("HX2 too large", func(t *testing.T) {
 		p := theater{cfg: one(), in: hierarchy.Input{Prompt: strings.Repeat("x", 256<<10+1)}}.play(t)
-		require.ErrorIs(t, p.err, hierarchy.ErrRequestTooLarge)
+		require.ErrorIs(t, p.err, hierarchy.ErrInput)
 		q := theater{cfg: one(), in: hierarchy.Input{Prompt: strings.Repeat("x", 256<<10)}, cast: cast{"head": {"y"}}}.play(t)
 		require.NoError(t, q.err)
 	})
@@ -670,7 +670,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, 1, p.calls())
 		assert.Equal(t, []orchestrator.Warning{
 			{Code: "hierarchy/department-failed", Who: "b", Message: "budget: the limit of 1 calls is reached"},
-			{Code: hierarchy.WarnBudget, Message: "budget: the limit of 1 calls is reached"},
+			{Code: "hierarchy/budget", Message: "budget: the limit of 1 calls is reached"},
 		}, p.out.Warnings)
 
 		th.cfg.Policy.FailOnPartial = true
@@ -689,7 +689,7 @@ func TestBudget(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.EqualValues(t, 5, p.out.Spent.Cost)
-		assert.Contains(t, p.codes(), hierarchy.WarnBudget)
+		assert.Contains(t, p.codes(), "hierarchy/budget")
 	})
 	t.Run("HC47 when time ends", func(t *testing.T) {
 		cfg := heads("a", "b")
@@ -699,7 +699,7 @@ func TestBudget(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.InDelta(t, 60, p.out.Elapsed.Seconds(), .01)
-		assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: hierarchy.WarnBudget, Message: "budget: the time limit of 1m0s is reached"})
+		assert.Contains(t, p.out.Warnings, orchestrator.Warning{Code: "hierarchy/budget", Message: "budget: the time limit of 1m0s is reached"})
 	})
 	t.Run("HC47 no department is done", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 10)}}}
@@ -722,7 +722,7 @@ func TestBudget(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 		assert.Equal(t, hierarchy.FallbackOutput, p.report(t, "d").Basis)
 		assert.Equal(t, "x", hierarchy.Text(p.out.Output["d"]))
-		assert.Equal(t, []string{"hierarchy/fallback", hierarchy.WarnBudget}, p.codes())
+		assert.Equal(t, []string{"hierarchy/fallback", "hierarchy/budget"}, p.codes())
 	})
 	t.Run("HC47 the master is skipped", func(t *testing.T) {
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}}}
@@ -730,11 +730,11 @@ func TestBudget(t *testing.T) {
 		p := th.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, hierarchy.CheckSkipped, p.out.Checks.Consistency)
+		assert.EqualValues(t, "skipped", p.out.Checks.Consistency)
 		assert.Len(t, p.out.Output, 1)
 		assert.Equal(t, []orchestrator.Warning{
-			{Code: hierarchy.WarnBudget, Who: "director", Message: "the outputs of the departments were not united: budget: the limit of 1 calls is reached"},
-			{Code: hierarchy.WarnBudget, Who: "brain", Message: "the check was not made: budget: the limit of 1 calls is reached"},
+			{Code: "hierarchy/budget", Who: "director", Message: "the outputs of the departments were not united: budget: the limit of 1 calls is reached"},
+			{Code: "hierarchy/budget", Who: "brain", Message: "the check was not made: budget: the limit of 1 calls is reached"},
 		}, p.out.Warnings)
 	})
 	t.Run("HX12 a budget of the agent's own is a failed attempt", func(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -55,25 +54,25 @@ var HeadGrader = orchestrator.GradeWith(func(c *orchestrator.Context, w Work) (G
 // scores 75. It makes no call.
 var SelfGrader = orchestrator.GradeWith(func(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil })
 
-func (r *run) headGrade(c *orchestrator.Context, w Work) (Grade, error) {
+func (r *run) headGrade(c *orchestrator.Context, w Work) (g Grade, err error) {
 	head := w.Department.head()
-	head.Schema = r.grades.JSON()
-	return team.Seat[Grade]{
+	head.Schema = gradeSchema(r.marks)
+	members, err := team.Seat[map[string]json.RawMessage]{
 		Agent: head.ID, Prompt: "grade.tmpl", Request: r.request(head, w.Agent.ID, ""), On: team.Hooks{Quiet: true},
-		Read: func(resp agent.Response) (g Grade, err error) {
-			members, err := answer.Read[map[string]json.RawMessage](r.grades, resp.Data, resp.Text)
-			g.Marks = make(map[string]float64, len(r.marks))
-			for _, name := range r.marks {
-				var mark float64
-				err = cmp.Or(err, json.Unmarshal(members[name], &mark))
-				g.Marks[name] = mark
-			}
-			if raw, ok := members["suggestions"]; ok {
-				err = cmp.Or(err, json.Unmarshal(raw, &g.Suggestions))
-			}
-			return g, err
-		},
 	}.Ask(c, r.Run, gradePrompt{Department: w.Department, Agent: w.Agent, Request: w.Brief, Output: Text(w.Output), Marks: r.own})
+	if err != nil {
+		return g, err
+	}
+	g.Marks = make(map[string]float64, len(r.marks))
+	for _, name := range r.marks {
+		var mark float64
+		err = cmp.Or(err, json.Unmarshal(members[name], &mark))
+		g.Marks[name] = mark
+	}
+	if raw, ok := members["suggestions"]; ok {
+		err = cmp.Or(err, json.Unmarshal(raw, &g.Suggestions))
+	}
+	return g, err
 }
 
 var usual = []string{"quality", "relevance", "consistency"} // marks of grading.DefaultDimensions, in the order of prompts
@@ -90,14 +89,14 @@ func marksOf(s grading.Scorer) (names, own []string) {
 	return names, names
 }
 
-// shapeOf returns the shape of grades with these marks.
-func shapeOf(marks []string) (*answer.Shape, error) {
+// gradeSchema returns the schema of grades with these marks.
+func gradeSchema(marks []string) json.RawMessage {
 	var members strings.Builder
 	for _, name := range marks {
 		members.WriteString(string(agent.JSON(name)) + `:{"type":"number","minimum":0,"maximum":1},`)
 	}
-	return answer.FromSchema([]byte(`{"type":"object","properties":{` + members.String() +
-		`"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":` + string(agent.JSON(marks)) + `,"additionalProperties":false}`))
+	return json.RawMessage(`{"type":"object","properties":{` + members.String() +
+		`"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":` + string(agent.JSON(marks)) + `,"additionalProperties":false}`)
 }
 
 // grade sets the score of an attempt and decides on it. self is the agent's own score,
@@ -218,19 +217,12 @@ func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
 // number is a number as text for prompts and notes.
 func number(x float64) string { return strconv.FormatFloat(grading.Round6(x), 'f', -1, 64) }
 
-// defaultScore is the score, in percent, of an ungraded output.
-const defaultScore = 75
-
 // effective returns the score of an attempt that has an output: the graded score, else the
-// specialist's own score, else defaultScore, in which case defaulted is true. Nil means
-// missing; a real 0 stays 0.
+// specialist's own, else 75, in which case defaulted is true. Nil means missing; a real 0
+// stays 0.
 func effective(graded, self *float64) (score float64, defaulted bool) {
-	switch {
-	case graded != nil:
-		return *graded, false
-	case self != nil:
-		return *self, false
-	default:
-		return defaultScore, true
+	if found := cmp.Or(graded, self); found != nil {
+		return *found, false
 	}
+	return 75, true
 }

@@ -1,52 +1,34 @@
 package hierarchy
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error; it is
 // routing.ErrCycle if departments depend on each other in a circle.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	err := cfg.validate()
-	cfg = cfg.withDefaults()
-	texts, promptErr := team.Prompts(ownPrompts, cfg.Prompts, samples(), cfg.Bounds.QuoteBytes, functions)
-	if err := errors.Join(err, promptErr); err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: %w", err)
-	}
-	marks, own := marksOf(cfg.Rules.Scores.Output)
-	grades, err := shapeOf(marks)
-	if err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("hierarchy: Rules.Scores.Output: %w", err)
-	}
-	agents, shapes := cfg.agents(), cfg.shapes()
-	return orchestrator.Flow[Input, Outcome]{
-		Name:   cfg.Name,
-		Agents: agents,
-		Roles:  team.Roles(cfg, agents),
-		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{cfg: cfg, agents: agents, shapes: shapes, marks: marks, own: own, grades: grades, in: in}).do(c, texts)
+	return team.New(team.Definition[Config, Input, Outcome]{
+		Name: "hierarchy", Prompts: ownPrompts, Samples: samples(), Quote: cmp.Or(cfg.Bounds.QuoteBytes, 64<<10), Funcs: functions,
+		Rules: DefaultRules(), Defaults: setDefaults, Check: Config.check, Agents: Config.agents,
+		Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+			return (&run{cfg: cfg, in: in}).do(c, s)
 		},
-	}, nil
+	}, cfg)
 }
 
 // run is one run of the team. Only one branch executes at a time, so that branches
 // may share it.
 type run struct {
-	cfg    Config
-	shapes map[string]*answer.Shape // of agents that have a schema, by ID
-	agents []string                 // that the flow declares, sorted
-	marks  []string                 // names of those of a grade, in order
-	own    []string                 // the same for prompts; nil: the usual ones
-	grades *answer.Shape            // of a head's answer with these marks
-	in     Input
+	cfg   Config
+	marks []string // names of those of a grade, in order
+	own   []string // the same for prompts; nil: the usual ones
+	in    Input
 
 	*team.Run
 	*team.Machine[Phase, Move]
@@ -57,31 +39,34 @@ type run struct {
 }
 
 // do is the master: route, dispatch, combine, check.
-func (r *run) do(c *orchestrator.Context, prompts prompt.Set) (Outcome, error) {
-	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{CheckSkipped, CheckSkipped, []Issue{}}}
-	r.Run, c = team.Begin(c, team.Start{
-		Team: "hierarchy", Asked: r.in.Prompt, Outcome: &r.out.Outcome, Limits: r.in.Limits.Or(r.cfg.Limits), Permit: r.cfg.Rules.Permit,
-		Prompts: prompts, State: func() any { return r.state }, Path: "run", Agents: r.agents,
-	})
+func (r *run) do(c *orchestrator.Context, s team.Start) (Outcome, error) {
+	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{checkSkipped, checkSkipped, []Issue{}}}
+	r.marks, r.own = marksOf(r.cfg.Rules.Scores.Output)
+	s.Asked, s.Outcome, s.State, s.Path = r.in.Prompt, &r.out.Outcome, func() any { return r.state }, "run"
+	r.Run, c = team.Begin(c, s)
 	r.Machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
+	var err error
 	for _, step := range []func(*orchestrator.Context) error{r.accept, r.route, r.dispatch, r.combine, r.check, r.complete} {
-		err := step(c)
+		err = step(c)
 		if canceled := c.Err(); canceled != nil {
 			err = canceled
 		}
 		if err != nil {
-			return r.fail(c, err)
+			break
 		}
 	}
-	return r.end(c, nil), r.partial()
+	err = r.end(c, err)
+	return r.out, err
 }
 
 func (r *run) accept(c *orchestrator.Context) error {
-	if blank(r.in.Prompt) {
-		return team.Fail(ErrEmptyRequest, "the prompt is empty")
-	}
-	if n, most := len(r.in.Prompt), r.cfg.Bounds.PromptBytes; n > most {
-		return team.Fail(ErrRequestTooLarge, "the prompt has %d bytes, want at most %d", n, most)
+	var f team.Faults
+	f.Check(r.in)
+	f.If(blank(r.in.Prompt), "the prompt is empty")
+	n, most := len(r.in.Prompt), r.cfg.Bounds.PromptBytes
+	f.If(n > most, "the prompt has %d bytes, want at most %d", n, most)
+	if err := f.Err(); err != nil {
+		return team.Fail(ErrInput, "%w", err)
 	}
 	return r.Go(c, moveAccept)
 }
@@ -139,37 +124,31 @@ func (r *run) partial() error {
 // broken is the first failure of a department that a rule is to blame for; nil: none.
 func (r *run) broken() error {
 	for _, d := range r.departments {
-		if codeOf(d.failure) != "" {
+		if r.IsHostError(d.failure) {
 			return d.failure
 		}
 	}
 	return nil
 }
 
-// fail ends a run that has no result. The Outcome has the finished reports.
-func (r *run) fail(c *orchestrator.Context, err error) (Outcome, error) {
-	switch {
-	case c.IsCanceled(err):
-		r.Fire(c, moveCancel)
-		return r.end(c, err), fmt.Errorf("hierarchy: %w", err)
-	case r.over(c, err):
-		r.Fire(c, moveRefused)
-	default:
-		r.Fire(c, moveFail)
+// end moves to the last phase, completes the outcome and returns the error of the run. The
+// warnings of departments come first, in the order of the route.
+func (r *run) end(c *orchestrator.Context, err error) error {
+	r.over(c, err)
+	canceled := c.IsCanceled(err)
+	if err == nil {
+		r.out.Status = orchestrator.Status(r.Phase())
+	} else {
+		r.out.Status = r.Ending(c, err)
+		r.Fire(c, endings[r.out.Status])
+		if !canceled {
+			r.out.Message = unableToGenerate
+		}
 	}
-	return r.end(c, err), team.Fail(ErrUnable, "hierarchy: %w", err)
-}
-
-// end sets what every outcome has, by the last phase. The warnings of departments come
-// first, in the order of the route.
-func (r *run) end(c *orchestrator.Context, err error) Outcome {
-	r.out.Status = r.Phase().status()
-	if r.out.Status == orchestrator.Failed || r.out.Status == orchestrator.OutOfBudget {
-		r.out.Message = unableToGenerate
-	}
-	isBudget := func(w orchestrator.Warning) bool { return w.Code == WarnBudget }
+	budget := r.Code("budget")
+	isBudget := func(w orchestrator.Warning) bool { return w.Code == string(budget) }
 	if r.refused != nil && !slices.ContainsFunc(r.out.Warnings, isBudget) {
-		r.Warn(c, WarnBudget, "", "%v", r.refused)
+		r.Warn(c, budget, "", "%v", r.refused)
 	}
 	var warnings []orchestrator.Warning
 	for _, d := range r.departments {
@@ -177,5 +156,11 @@ func (r *run) end(c *orchestrator.Context, err error) Outcome {
 	}
 	r.out.Warnings = append(warnings, r.out.Warnings...)
 	r.End(c, err, &Event{Score: r.out.Score})
-	return r.out
+	switch {
+	case err == nil:
+		return r.partial()
+	case canceled:
+		return fmt.Errorf("hierarchy: %w", err)
+	}
+	return team.Fail(ErrUnable, "hierarchy: %w", err)
 }

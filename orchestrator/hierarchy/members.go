@@ -120,17 +120,17 @@ func (a Agent) candidate() routing.Candidate {
 	}
 }
 
-// validate adds what the tags of d cannot say.
-func (d Department) validate(f *team.Faults) {
+// check adds the faults of d that tags do not find.
+func (d Department) check(f *team.Faults) {
 	if err := d.target().Validate(); err != nil && !blank(d.ID) {
 		f.Add("department %q: %w", d.ID, err)
 	}
 	for _, a := range d.Agents {
-		a.validate(f, d)
+		a.check(f, d)
 	}
 }
 
-func (a Agent) validate(f *team.Faults, d Department) {
+func (a Agent) check(f *team.Faults, d Department) {
 	at := fmt.Sprintf("department %q: agent %q: ", d.ID, a.ID)
 	f.If(a.Inactive && a.ID == d.Head, "%sInactive: the head is not active", at)
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {

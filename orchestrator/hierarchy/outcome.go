@@ -18,7 +18,7 @@ import (
 
 // Input is one request to the team.
 type Input struct {
-	Prompt              string               `json:"prompt"`                        // Prompt is the request; blank is ErrEmptyRequest, more than Bounds.PromptBytes ErrRequestTooLarge
+	Prompt              string               `json:"prompt"`                        // Prompt is the request; a blank one, or one of more than Bounds.PromptBytes, is ErrInput
 	Only                []string             `json:"only,omitempty"`                // Only restricts the choice to these department IDs; all are scored still; empty: all
 	RequiresSpecialists *bool                `json:"requiresSpecialists,omitempty"` // RequiresSpecialists false lets heads answer alone, true asks specialists even for a simple brief; nil: by its complexity
 	Vars                map[string]string    `json:"vars,omitempty"`                // Vars are the host's, for Rules.Steps
@@ -66,25 +66,6 @@ func (o Outcome) done() []Report {
 
 const unableToGenerate = "Unable to generate content" // for users; the error says why
 
-// The codes of warnings, beside ErrRule and ErrNotPermitted. Who is an agent for the first
-// three and the master's agents, else a department; of the run's own it is "".
-const (
-	WarnUngraded         = "hierarchy/ungraded"          // an output could not be graded
-	WarnAgentFailed      = "hierarchy/agent-failed"      // no attempt of an agent gave an output
-	warnAssumedScore     = "hierarchy/assumed-score"     // an output has Policy.AssumeScore in place of a grade
-	WarnBudget           = "hierarchy/budget"            // a call was refused: money, calls or time were used up
-	warnDepartmentFailed = "hierarchy/department-failed" // a department has no output
-	warnFallback         = "hierarchy/fallback"          // the synthesis failed: the best specialist's output is used
-
-	warnBelowGate           = "hierarchy/below-gate"           // no attempt at the synthesis passed: the best one is used
-	warnRefinement          = "hierarchy/refinement"           // a round over the synthesis failed: the previous one is used
-	warnConflicts           = "hierarchy/conflicts"            // contradictions were not resolved, because of the head or the budget
-	warnNoSpecialists       = "hierarchy/no-specialists"       // specialists are required but none is active: the head answered
-	warnSpecialistsRejected = "hierarchy/specialists-rejected" // no specialist passed: the head answered
-	warnDepartmentSkipped   = "hierarchy/department-skipped"   // what the department depends on is missing
-	warnCheck               = "hierarchy/check"                // Master.Consistency failed to check
-)
-
 // Checks are the checks of the whole result. They only inform.
 type Checks struct {
 	CrossDepartment CheckStatus `json:"crossDepartment"` // CrossDepartment is that of Rules.Validate
@@ -92,15 +73,11 @@ type Checks struct {
 	Issues          []Issue     `json:"issues"`          // Issues of both, in the order found
 }
 
-// CheckStatus says how a check went.
+// CheckStatus says how a check went: passed; failed, if it found issues or ended in an error;
+// or skipped, if there is no check, or no budget for it.
 type CheckStatus string
 
-// The statuses of checks.
-const (
-	CheckPassed  CheckStatus = "passed"
-	CheckFailed  CheckStatus = "failed"  // the check found issues, or ended in an error
-	CheckSkipped CheckStatus = "skipped" // there is no check, or no budget for it
-)
+const checkPassed, checkFailed, checkSkipped CheckStatus = "passed", "failed", "skipped"
 
 // Basis says who made the output of a department.
 type Basis string
@@ -216,8 +193,7 @@ type SpecialistState struct {
 
 // The codes of errors. ErrUnable matches every run without a result, beside its cause.
 const (
-	ErrUnable          = agent.Code("hierarchy/unable")
-	ErrEmptyRequest    = agent.Code("hierarchy/empty-request")     // the prompt is blank
-	ErrRequestTooLarge = agent.Code("hierarchy/request-too-large") // the prompt exceeds Bounds.PromptBytes
-	ErrPartial         = agent.Code("hierarchy/partial")           // Policy.FailOnPartial is set and the result is partial
+	ErrUnable  = agent.Code("hierarchy/unable")
+	ErrInput   = agent.Code("hierarchy/input")   // the input has a fault, such as a blank prompt
+	ErrPartial = agent.Code("hierarchy/partial") // Policy.FailOnPartial is set and the result is partial
 )

@@ -13,15 +13,19 @@ import (
 )
 
 // outputOf returns an answer as reports store it: words as a JSON string, data
-// unchanged. It is an error if there is nothing, or if the answer does not fit the
-// agent's shape, if it has one.
-func outputOf(resp agent.Response, shape *answer.Shape) (output json.RawMessage, err error) {
-	output = resp.Data
+// unchanged. It is an error if there is nothing, or if the answer does not fit the schema,
+// if there is one.
+func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, error) {
+	output := resp.Data
 	if !blank(resp.Text) {
 		output = agent.JSON(resp.Text)
 	}
-	if shape != nil && !blank(Text(output)) {
-		if output, err = shape.Find(resp.Data, resp.Text); err != nil {
+	if len(schema) > 0 && !blank(Text(output)) {
+		shape, err := answer.FromSchema(schema)
+		if err == nil {
+			output, err = shape.Find(resp.Data, resp.Text)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
 	}
@@ -29,19 +33,6 @@ func outputOf(resp agent.Response, shape *answer.Shape) (output json.RawMessage,
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil
-}
-
-// shapes are those of the outputs of all agents that have a schema, by ID. c is valid.
-func (c Config) shapes() map[string]*answer.Shape {
-	shapes := map[string]*answer.Shape{}
-	for _, d := range c.Departments {
-		for _, a := range d.Agents {
-			if len(a.Schema) > 0 {
-				shapes[a.ID] = answer.MustFromSchema(string(a.Schema))
-			}
-		}
-	}
-	return shapes
 }
 
 // ownFigure is the shape of an answer with the agent's own score among other members.

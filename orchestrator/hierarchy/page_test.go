@@ -20,7 +20,7 @@ func TestPage(t *testing.T) {
 	out := hierarchy.Outcome{
 		Outcome: orchestrator.Outcome{
 			Status: orchestrator.Partial, Asked: "Make a short film", Score: new(81.4), Unverified: []string{"sound"}, Spent: providers.Usage{Calls: 9}, Elapsed: time.Minute,
-			Warnings: []orchestrator.Warning{{Code: hierarchy.WarnUngraded, Who: "ann", Message: "no grade came"}, {Code: hierarchy.WarnBudget, Message: "nothing left"}},
+			Warnings: []orchestrator.Warning{{Code: "hierarchy/ungraded", Who: "ann", Message: "no grade came"}, {Code: "hierarchy/budget", Message: "nothing left"}},
 		},
 		Reports: []hierarchy.Report{
 			{

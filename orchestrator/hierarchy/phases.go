@@ -1,8 +1,6 @@
 package hierarchy
 
 import (
-	"strings"
-
 	"github.com/convene-go/convene/fsm"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -34,6 +32,11 @@ const (
 	phaseCompleted, phasePartial, phaseOutOfBudget, phaseFailed, phaseCanceled       Phase = "completed", "partial", "out_of_budget", "failed", "canceled"
 )
 
+// endings are the moves that end a run without a result, by the status that they lead to.
+var endings = map[orchestrator.Status]Move{
+	orchestrator.Canceled: moveCancel, orchestrator.OutOfBudget: moveRefused, orchestrator.Failed: moveFail,
+}
+
 // Phases returns the state machine of a run. A run retries nothing.
 func Phases() *fsm.Table[Phase, Move, string] { return phases }
 
@@ -57,11 +60,6 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 		{On: moveCancel, To: phaseCanceled},
 	},
 })
-
-// status is that of a run which has ended: they have the names of the last phases.
-func (p Phase) status() orchestrator.Status {
-	return orchestrator.Status(strings.ReplaceAll(string(p), "_", "-"))
-}
 
 // DepartmentPhase is where a department of a run is: a state of DepartmentPhases.
 type DepartmentPhase string

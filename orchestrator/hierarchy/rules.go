@@ -1,8 +1,6 @@
 package hierarchy
 
 import (
-	"errors"
-
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -94,15 +92,4 @@ func DefaultRules() Rules {
 		Gates:  Gates{Attempt: grading.DefaultBands, Review: grading.DefaultReserve},
 		Scores: Scores{Output: grading.DefaultDimensions, Staff: grading.DefaultApproval, Overall: grading.Mean{}},
 	}
-}
-
-// codeOf returns ErrRule or ErrNotPermitted if err has one of them, else "".
-func codeOf(err error) agent.Code {
-	switch {
-	case errors.Is(err, ErrRule):
-		return ErrRule
-	case errors.Is(err, ErrNotPermitted):
-		return ErrNotPermitted
-	}
-	return ""
 }

@@ -64,7 +64,7 @@ func TestUngraded(t *testing.T) {
 		assert.Contains(t, synthesis, "work of A")
 		assert.NotContains(t, synthesis, "work of B")
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
-		require.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
+		require.Equal(t, []string{"hierarchy/ungraded"}, p.codes())
 		assert.Equal(t, "B", p.out.Warnings[0].Who)
 		assert.Equal(t, []int{1, 1, 2}, []int{r.Metadata.SuccessfulSpecialists, r.Metadata.FailedSpecialists, r.Metadata.SpecialistsUsed})
 	})
@@ -80,7 +80,7 @@ func TestUngraded(t *testing.T) {
 		assert.Equal(t, "the head's own", hierarchy.Text(r.Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
-		assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
+		assert.Equal(t, []string{"hierarchy/ungraded", "hierarchy/ungraded", "hierarchy/specialists-rejected"}, p.codes())
 	})
 	t.Run("HC42 one ungraded specialist is enough when none passed", func(t *testing.T) {
 		th := gradedPair(marks(10), "no idea")
@@ -121,7 +121,7 @@ func TestUngraded(t *testing.T) {
 		assert.True(t, strings.HasPrefix(s.ReviewNotes, "auto-approved, no threshold is set; not graded: "), s.ReviewNotes)
 		assert.Equal(t, grading.Accept, s.Attempts[0].Decision)
 		assert.Equal(t, 96.0, p.report(t, "d").RawQuality, "approved, and not in the mean") // 60 + 90*.4
-		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
+		assert.Equal(t, []string{"hierarchy/ungraded"}, p.codes())
 		assert.Contains(t, p.promptWith("head", "Write one new result"), "Score: not graded\n")
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
@@ -145,7 +145,7 @@ func TestUngraded(t *testing.T) {
 		assert.Empty(t, s.Ungraded)
 		assert.Equal(t, "score 30 is below the threshold of 60", s.ReviewNotes)
 		assert.Len(t, s.Attempts, 2)
-		assert.Equal(t, []string{hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
+		assert.Equal(t, []string{"hierarchy/ungraded", "hierarchy/specialists-rejected"}, p.codes())
 		assert.Empty(t, p.out.Unverified)
 	})
 	t.Run("HC42 an ungraded output stands for an attempt that failed", func(t *testing.T) {
@@ -195,7 +195,7 @@ func TestUngraded(t *testing.T) {
 	t.Run("N8 a head that grades on another scale passes nothing", func(t *testing.T) {
 		for _, percent := range []float64{9000, 150} {
 			p := gradedPair(marks(percent), marks(percent)).play(t)
-			assert.Equal(t, []string{hierarchy.WarnUngraded, hierarchy.WarnUngraded, "hierarchy/specialists-rejected"}, p.codes())
+			assert.Equal(t, []string{"hierarchy/ungraded", "hierarchy/ungraded", "hierarchy/specialists-rejected"}, p.codes())
 		}
 	})
 }
@@ -252,7 +252,7 @@ func TestGradedSynthesis(t *testing.T) {
 		assert.Len(t, p.asked["head"], 1)
 		assert.Equal(t, "unheard of", hierarchy.Text(p.report(t, "d").Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
-		assert.Equal(t, []orchestrator.Warning{{Code: hierarchy.WarnUngraded, Who: "head", Message: "no words"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "hierarchy/ungraded", Who: "head", Message: "no words"}}, p.out.Warnings)
 	})
 	t.Run("HC43 what was written before money ended is used", func(t *testing.T) {
 		th := writtenBy(worth, "weak")
@@ -261,7 +261,7 @@ func TestGradedSynthesis(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "weak", hierarchy.Text(p.report(t, "d").Output))
 		assert.Equal(t, []string{"d"}, p.out.Unverified)
-		assert.Equal(t, []string{"hierarchy/below-gate", hierarchy.WarnBudget}, p.codes())
+		assert.Equal(t, []string{"hierarchy/below-gate", "hierarchy/budget"}, p.codes())
 	})
 	t.Run("HC43 a later round replaces a draft only if it is as good", func(t *testing.T) {
 		th := writtenBy(worth, "fine", "good")
@@ -351,7 +351,7 @@ func TestFamily(t *testing.T) {
 				th.cfg.Rules.Grader, th.cfg.Limits.Cost = nil, providers.USD
 				p := th.play(t)
 				require.NoError(t, p.err, role)
-				assert.NotContains(t, p.codes(), hierarchy.WarnBudget, role)
+				assert.NotContains(t, p.codes(), "hierarchy/budget", role)
 			}
 		}
 		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "director": {orchestrator.ErrBudget}}}
@@ -434,7 +434,7 @@ func TestFamily(t *testing.T) {
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 		assert.Empty(t, p.out.Unverified)
 		assert.Nil(t, p.out.Score)
-		assert.Equal(t, []string{hierarchy.WarnUngraded}, p.codes())
+		assert.Equal(t, []string{"hierarchy/ungraded"}, p.codes())
 	})
 	t.Run("HC42 an ungraded attempt ranks below one that is graded 0", func(t *testing.T) {
 		th := gradedPair(nil, nil)
@@ -466,7 +466,7 @@ func TestFamily(t *testing.T) {
 		p := th.play(t)
 		require.ErrorContains(t, p.err, "no department finished: budget: 1 of 1 USD are left, and the call to \"a-head\" wants 7, its Limits.Estimate")
 		last := p.out.Warnings[len(p.out.Warnings)-1]
-		assert.Equal(t, hierarchy.WarnBudget, last.Code)
+		assert.Equal(t, "hierarchy/budget", last.Code)
 		assert.Contains(t, last.Message, "wants 7,")
 	})
 	t.Run("H4 a master that fails after a refusal has failed", func(t *testing.T) {
@@ -477,7 +477,7 @@ func TestFamily(t *testing.T) {
 		assert.Equal(t, orchestrator.Failed, p.out.Status)
 		require.ErrorIs(t, p.err, hierarchy.ErrUnable)
 		require.ErrorContains(t, p.err, `master "director": boom`)
-		assert.Contains(t, p.codes(), hierarchy.WarnBudget)
+		assert.Contains(t, p.codes(), "hierarchy/budget")
 	})
 	t.Run("HX16 what the host does with its Config after New changes nothing", func(t *testing.T) {
 		assumed := gradedPair(marks(80), "no idea")
@@ -507,7 +507,7 @@ func TestFamily(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.JSONEq(t, `{"type":"object"}`, string(p.asked["s"][0].Output))
 		assert.Equal(t, []int{1, 0}, []int{p.report(t, "d").Metadata.SuccessfulSpecialists, p.report(t, "d").Metadata.FailedSpecialists})
-		assert.Equal(t, hierarchy.CheckPassed, p.out.Checks.CrossDepartment)
+		assert.EqualValues(t, "passed", p.out.Checks.CrossDepartment)
 	})
 	t.Run("H92 contradictions are asked about without the schema of the head's work", func(t *testing.T) {
 		th := trio(60, 90, 90)
@@ -588,7 +588,7 @@ func TestFamily(t *testing.T) {
 			assert.Equal(t, hierarchy.DepartmentFailed, out.Reports[0].Status)
 			assert.Equal(t, hierarchy.DepartmentCanceled, out.Reports[1].Status)
 			assert.Equal(t, []orchestrator.Warning{
-				{Code: hierarchy.WarnAgentFailed, Who: "a-head", Message: "failed 1 times, last: boom"},
+				{Code: "hierarchy/agent-failed", Who: "a-head", Message: "failed 1 times, last: boom"},
 				{Code: "hierarchy/department-failed", Who: "a", Message: "a-head failed 1 times, last: boom"},
 			}, out.Warnings)
 			assert.Empty(t, out.Message)

@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,8 +43,8 @@ func (d *department) specialists(c *orchestrator.Context, brief string, chosen [
 		}
 		results = append(results, done.Value)
 		d.desk.Outcome.Warnings = append(d.desk.Outcome.Warnings, staff[i].desk.Outcome.Warnings...)
-		if code := codeOf(staff[i].stopped); code == ErrRule && codeOf(broken) != ErrRule || code != "" && broken == nil {
-			broken = staff[i].stopped
+		if err := staff[i].stopped; d.desk.IsHostError(err) && (broken == nil || errors.Is(err, ErrRule) && !errors.Is(broken, ErrRule)) {
+			broken = err
 		}
 	}
 	return results, broken
@@ -87,8 +88,8 @@ func (s *specialist) result(c *orchestrator.Context) SpecialistResult {
 	told := r // its attempts are in records already
 	s.Emit(c, EventSpecialistFinished, &Event{Event: team.Event{Status: orchestrator.Status(s.Phase())}, Result: &told})
 	s.warnAbout(c)
-	if len(s.attempts) == 0 && codeOf(s.stopped) == "" && c.Err() == nil {
-		s.desk.Warn(c, WarnAgentFailed, r.AgentID, "%s", r.ReviewNotes)
+	if len(s.attempts) == 0 && !s.desk.IsHostError(s.stopped) && c.Err() == nil {
+		s.desk.Warn(c, s.desk.Code("agent-failed"), r.AgentID, "%s", r.ReviewNotes)
 	}
 	r.Attempts = s.attempts
 	return r

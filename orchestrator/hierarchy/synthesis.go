@@ -24,7 +24,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 	switch canceled := c.Err(); {
 	case canceled != nil:
 		return canceled
-	case codeOf(err) != "":
+	case d.desk.IsHostError(err):
 		return err
 	case err != nil:
 		d.fallBack(c, passing, err)
@@ -52,7 +52,7 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 	}
 	b := best(attempts)
 	switch {
-	case codeOf(err) != "":
+	case d.desk.IsHostError(err):
 	case b.Output != nil:
 		err = nil // what was written before the budget was used up counts
 	case err == nil:
@@ -68,7 +68,7 @@ func (d *department) keep(c *orchestrator.Context, b Attempt) {
 	}
 	d.unverified = true
 	if b.Ungraded == "" {
-		d.warn(c, warnBelowGate, "the best synthesis scored %s, below the head's threshold", number(b.Score))
+		d.warn(c, "below-gate", "the best synthesis scored %s, below the head's threshold", number(b.Score))
 	}
 }
 
@@ -89,7 +89,7 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 		note, err = team.Rule(d.desk, c, d.ID, "Rules.Resolve", func() (string, error) { return hook(c, d.Department, brief, passing) })
 	}
 	if d.run.over(c, err) || byHead && err != nil { // a rule that failed has warned already
-		d.warn(c, warnConflicts, "%v", err)
+		d.warn(c, "conflicts", "%v", err)
 	}
 	return note
 }
@@ -102,11 +102,11 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 		next, err := d.write(c, brief, "refine.tmpl", refinePrompt{
 			Department: d.Department, Request: brief, Draft: Text(draft.Output), Round: round, Total: total,
 		})
-		if codeOf(err) != "" {
+		if d.desk.IsHostError(err) {
 			return draft, err
 		}
 		if err != nil {
-			d.warn(c, warnRefinement, "%v", err)
+			d.warn(c, "refinement", "%v", err)
 			break
 		}
 		draft = best([]Attempt{draft, next})
@@ -120,7 +120,7 @@ func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResul
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
 	d.Fire(c, moveExhausted)
 	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
-	d.warn(c, warnFallback, "partial synthesis failure: %v", why)
+	d.warn(c, "fallback", "partial synthesis failure: %v", why)
 	d.Emit(c, EventSynthesisReplaced, &Event{Event: team.Event{Text: prompt.OneLine(why.Error())}, Agents: []string{chosen.AgentID}, Score: &chosen.Score})
 	d.Fire(c, moveTaken)
 }
