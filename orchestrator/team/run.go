@@ -138,10 +138,11 @@ func (r *Run) IsHostError(err error) bool {
 		r.failed[r.Code(notPermitted)] && errors.Is(err, r.Code(notPermitted))
 }
 
-// Decide asks a Gate, as [Rule] does. A decision that is not one of known is an error.
+// Decide asks a Gate, as [Rule] does, which gets a copy of s. A decision that is not one of
+// known is an error.
 func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string, gate grading.Gate[S, D], s S, known ...D) (D, error) {
 	return Rule(r, c, who, name, func() (D, error) {
-		d := gate.Decide(s)
+		d := gate.Decide(Clone(s))
 		if !slices.Contains(known, d) {
 			return d, fmt.Errorf("it is %q, want one of %q", d, known)
 		}
@@ -165,12 +166,33 @@ func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask
 	return grading.Round6(x), nil
 }
 
+// Rank asks a Ranker, as [Rule] does, and returns the indexes of the entries, the best first.
+// The Ranker gets copies. An order that has not each entry once is an error.
+func Rank(r *Run, c *orchestrator.Context, who string, ranker grading.Ranker, entries []grading.Ranked) ([]int, error) {
+	return Rule(r, c, who, "Rules.Ranker", func() (order []int, _ error) {
+		for _, e := range ranker.Rank(Clone(entries)) {
+			i := slices.IndexFunc(entries, func(known grading.Ranked) bool { return known.ID == e.ID })
+			switch {
+			case i < 0:
+				return nil, fmt.Errorf("%q is no entry", e.ID)
+			case slices.Contains(order, i):
+				return nil, fmt.Errorf("%q is ranked twice", e.ID)
+			}
+			order = append(order, i)
+		}
+		if len(order) < len(entries) {
+			return nil, fmt.Errorf("%d are ranked, want all %d", len(order), len(entries))
+		}
+		return order, nil
+	})
+}
+
 // Select asks a Selector, as [Rule] does, and returns the indexes of the candidates that it
-// selects. To select one that is unknown, inactive or selected before is an error, and so is
+// selects. The Selector gets copies, and may be given no candidate. To select one that is unknown, inactive or selected before is an error, and so is
 // to select more than need.Count.
 func Select(r *Run, c *orchestrator.Context, who string, selector routing.Selector, candidates []routing.Candidate, need routing.Need) ([]int, error) {
 	return Rule(r, c, who, "Rules.Selector", func() (chosen []int, _ error) {
-		for _, p := range selector.Select(candidates, need) {
+		for _, p := range selector.Select(Clone(candidates), Clone(need)) {
 			i := slices.IndexFunc(candidates, func(known routing.Candidate) bool { return known.ID == p.ID })
 			switch {
 			case i < 0 || candidates[i].Inactive:
@@ -187,14 +209,14 @@ func Select(r *Run, c *orchestrator.Context, who string, selector routing.Select
 	})
 }
 
-// Again asks a Retrier whether work is tried again, after tries that were not good enough. It
-// says no after orchestrator.MaxTries. The caller waits Again.After.
+// Again asks a Retrier whether work is tried again, after tries that were not good enough. The
+// Retrier gets copies. Again says no after orchestrator.MaxTries. The caller waits Again.After.
 func Again(r *Run, c *orchestrator.Context, retrier orchestrator.Retrier, of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
 	if retrier == nil || len(tries) >= orchestrator.MaxTries {
 		return orchestrator.Again{}, nil
 	}
 	return Rule(r, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
-		next := retrier.Next(of, slices.Clone(tries))
+		next := retrier.Next(of, Clone(tries))
 		if next.Retry && next.Agent != "" && r.Agents != nil && !slices.Contains(r.Agents, next.Agent) {
 			return next, fmt.Errorf("Agent is %q, which is no agent of the flow: the rule's method Agents() []string must name it", next.Agent)
 		}

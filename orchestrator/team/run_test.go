@@ -337,6 +337,70 @@ func TestCommonKinds(t *testing.T) {
 	}, common)
 }
 
+// A Ranker has to return each entry once.
+func TestRank(t *testing.T) {
+	entries := []grading.Ranked{{ID: "ann", Score: new(1.0)}, {ID: "bob"}, {ID: "cid", Score: new(3.0)}}
+	ranks := func(ids ...string) grading.Ranker {
+		return grading.RankerFunc(func([]grading.Ranked) (ranked []grading.Ranked) {
+			for _, id := range ids {
+				ranked = append(ranked, grading.Ranked{ID: id})
+			}
+			return ranked
+		})
+	}
+	flow := orchestrator.Flow[int, []string]{Name: "rank", Do: func(c *orchestrator.Context, _ int) (texts []string, _ error) {
+		r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: &orchestrator.Outcome{}})
+		for _, ranker := range []grading.Ranker{grading.ByScore{}, ranks("ann", "bob", "dan"), ranks("ann", "bob", "ann"), ranks("bob")} {
+			order, err := team.Rank(r, c, "leader", ranker, entries)
+			texts = append(texts, fmt.Sprint(order, " ", err))
+		}
+		order, err := team.Rank(r, c, "leader", ranks(), nil)
+		return append(texts, fmt.Sprint(order, " ", err)), nil
+	}}
+	texts, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"[2 0 1] <nil>", `[] Rules.Ranker: "dan" is no entry`, `[] Rules.Ranker: "ann" is ranked twice`, "[] Rules.Ranker: 1 are ranked, want all 3", "[] <nil>",
+	}, texts)
+}
+
+// Rules cannot change what the team goes by.
+func TestRulesGetCopies(t *testing.T) {
+	own, before, skills := new(70.0), []float64{1}, []string{"verse"}
+	entries, tries := []grading.Ranked{{ID: "ann", Score: new(5.0), Marks: grading.Marks{{Name: "a", Value: 1}}}}, []orchestrator.Try{{Agent: "ann", Score: new(5.0)}}
+	candidates, need := []routing.Candidate{{ID: "ann", Skills: skills}}, routing.Need{Count: 1, Skills: skills}
+	flow := orchestrator.Flow[int, int]{Name: "copies", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: &orchestrator.Outcome{}})
+		_, err := team.Decide(r, c, "", "Rules.Gate", grading.GateWith(func(s grading.Standing) grading.Decision {
+			*s.Of.Own, s.Before[0] = 0, 0
+			return grading.Accept
+		}), grading.Standing{Of: grading.Subject{Own: own}, Before: before}, grading.Accept)
+		require.NoError(t, err)
+		_, err = team.Rank(r, c, "", grading.RankerFunc(func(entries []grading.Ranked) []grading.Ranked {
+			*entries[0].Score, entries[0].Marks[0].Value = 0, 0
+			return entries
+		}), entries)
+		require.NoError(t, err)
+		_, err = team.Select(r, c, "", routing.SelectorFunc(func(candidates []routing.Candidate, need routing.Need) []routing.Candidate {
+			candidates[0].Skills[0], need.Skills[0] = "", ""
+			return candidates
+		}), candidates, need)
+		require.NoError(t, err)
+		_, err = team.Again(r, c, orchestrator.RetrierFunc(func(_ orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+			*tries[0].Score, tries[0].Agent = 0, ""
+			return orchestrator.Again{}
+		}), orchestrator.Working{}, tries)
+		return 0, err
+	}}
+	_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, 70.0, *own)
+	assert.Equal(t, []float64{1}, before)
+	assert.Equal(t, []string{"verse"}, skills)
+	assert.Equal(t, []grading.Ranked{{ID: "ann", Score: new(5.0), Marks: grading.Marks{{Name: "a", Value: 1}}}}, entries)
+	assert.Equal(t, []orchestrator.Try{{Agent: "ann", Score: new(5.0)}}, tries)
+}
+
 func TestPermitThatNobodyAnswers(t *testing.T) {
 	waits := agent.Code("light/waiting")
 	move := orchestrator.Move{Path: "lamp/1", From: "red", Event: "go", To: "green"}

@@ -62,6 +62,10 @@ func clone(v reflect.Value) reflect.Value {
 		own.Set(clone(v.Elem()).Addr())
 	case v.Kind() == reflect.Slice && !v.IsNil():
 		own.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+		if kind := v.Type().Elem().Kind(); kind <= reflect.Complex128 || kind == reflect.String {
+			reflect.Copy(own, v)
+			break
+		}
 		for i := range v.Len() {
 			own.Index(i).Set(clone(v.Index(i)))
 		}
