@@ -75,14 +75,18 @@ func (i Idea) card(d Discussion) page.Card {
 
 // Ranked returns the ideas by rank, the best first: as the run has ranked them, else by score.
 func (o Outcome) Ranked() []Idea {
-	var ranking []grading.Ranked
-	for _, id := range o.Ranking {
-		ranking = append(ranking, grading.Ranked{ID: id})
-	}
+	ideas, ranking := o.Discussion.Ideas, o.Ranking
 	if len(ranking) == 0 {
-		ranking = grading.ByScore{}.Rank(entriesOf(o.Discussion.Ideas))
+		for _, entry := range (grading.ByScore{}).Rank(entriesOf(ideas)) {
+			ranking = append(ranking, entry.ID)
+		}
 	}
-	best, _ := ranked(o.Discussion.Ideas, ranking)
+	var best []Idea
+	for _, id := range ranking {
+		if i := slices.IndexFunc(ideas, func(idea Idea) bool { return idea.ID == id }); i >= 0 {
+			best = append(best, ideas[i])
+		}
+	}
 	return best
 }
 

@@ -2,7 +2,6 @@ package discussion
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -96,19 +95,13 @@ func (r *run) next(c *orchestrator.Context, round Round) (Role, error) {
 		if len(round.Spoken) >= longest {
 			return "", fmt.Errorf("round %d has more than %d turns", round.Number, longest)
 		}
-		round.Members, round.Spoken, round.Discussion = slices.Clone(round.Members), slices.Clone(round.Spoken), r.out.Discussion.copied()
-		role := r.cfg.Rules.Turns.Next(round)
+		round.Discussion = r.out.Discussion
+		role := r.cfg.Rules.Turns.Next(team.Clone(round))
 		if role != "" && (!r.cfg.has(role) || speeches[role].kind == "") {
 			return "", fmt.Errorf("the next to speak is %q, want a member who speaks in rounds, or none", role)
 		}
 		return role, nil
 	})
-}
-
-// copied returns a copy of d whose lists are its own.
-func (d Discussion) copied() Discussion {
-	d.Messages, d.Ideas = slices.Clone(d.Messages), slices.Clone(d.Ideas)
-	return d
 }
 
 // speeches are what a role says in a round, and the prompts of its first turn there and of

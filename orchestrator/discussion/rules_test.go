@@ -173,8 +173,8 @@ func TestRulesThatFail(t *testing.T) {
 		{"Scorer errs", "idea-1", "Rules.Scorer: no", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 0, errors.New("no") })}},
 		{"Scorer is out of range", "idea-1", "Rules.Scorer: it is 11, want 0 to 10", discussion.Rules{Scorer: grading.ScorerFunc(func(grading.Marks) (float64, error) { return 11, nil })}},
 		{"Gate decides nothing", "idea-1", `Rules.Gate: it is "maybe", want one of ["accept" "revise" "discard"]`, discussion.Rules{Gate: grading.GateWith(func(grading.Standing) grading.Decision { return "maybe" })}},
-		{"Ranker forgets one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return all[1:] })}},
-		{"Ranker repeats one", "", "Rules.Ranker: it does not rank each idea once", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return append(all, all[0]) })}},
+		{"Ranker forgets one", "", "Rules.Ranker: 4 are ranked, want all 5", discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return all[1:] })}},
+		{"Ranker repeats one", "", `Rules.Ranker: "idea-1" is ranked twice`, discussion.Rules{Ranker: grading.RankerFunc(func(all []grading.Ranked) []grading.Ranked { return append(all, all[0]) })}},
 		{"Retrier panics", leader, "Rules.Retrier panicked: oh", discussion.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again { panic("oh") })}},
 		{"Retrier names an agent that is not declared", ideation, `Rules.Retrier: Agent is "muse", which is no agent of the flow: the rule's method Agents() []string must name it`, discussion.Rules{Retrier: orchestrator.RetrierFunc(again{"ideas": 9}.Next)}},
 		{"Retrier names an agent for a round", leader, `Rules.Retrier: its Agent is "critic", but a round is made by the whole team: want none for the role "round"`, discussion.Rules{Retrier: orchestrator.RetrierFunc(func(of orchestrator.Working, _ []orchestrator.Try) orchestrator.Again {

@@ -51,7 +51,7 @@ func (r *run) validate(c *orchestrator.Context) error {
 		return err
 	}
 	move := scored
-	w := Work{Discussion: r.out.Discussion.copied()}
+	w := Work{Discussion: team.Clone(r.out.Discussion)}
 	if r.cfg.has(Moderator) {
 		w.moderate = r.moderate
 	}

@@ -3,7 +3,6 @@ package discussion
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -28,36 +27,14 @@ func entriesOf(ideas []Idea) []grading.Ranked {
 	return all
 }
 
-// ranked returns ideas in the order of a ranking. ok: it has each of them once.
-func ranked(ideas []Idea, ranking []grading.Ranked) (best []Idea, ok bool) {
-	rest := map[string]Idea{}
-	for _, idea := range ideas {
-		rest[idea.ID] = idea
-	}
-	for _, entry := range ranking {
-		idea, ok := rest[entry.ID]
-		if !ok {
-			return nil, false
-		}
-		delete(rest, entry.ID)
-		best = append(best, idea)
-	}
-	return best, len(rest) == 0
-}
-
 // rank asks Rules.Ranker for the order of the ideas.
-func (r *run) rank(c *orchestrator.Context) ([]Idea, error) {
-	return team.Rule(r.Run, c, "", "Rules.Ranker", func() ([]Idea, error) {
-		ideas := r.out.Discussion.Ideas
-		best, ok := ranked(ideas, r.cfg.Rules.Ranker.Rank(entriesOf(ideas)))
-		if !ok {
-			return nil, errors.New("it does not rank each idea once")
-		}
-		for _, idea := range best {
-			r.out.Ranking = append(r.out.Ranking, idea.ID)
-		}
-		return best, nil
-	})
+func (r *run) rank(c *orchestrator.Context) (best []Idea, err error) {
+	ideas := r.out.Discussion.Ideas
+	order, err := team.Rank(r.Run, c, "", r.cfg.Rules.Ranker, entriesOf(ideas))
+	for _, i := range order {
+		best, r.out.Ranking = append(best, ideas[i]), append(r.out.Ranking, ideas[i].ID)
+	}
+	return best, err
 }
 
 func (i Idea) scored() bool { return i.Validated || i.Assumed }

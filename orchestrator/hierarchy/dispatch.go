@@ -33,7 +33,7 @@ func (r *run) choose(c *orchestrator.Context) (routing.Route, error) {
 		targets[i].Barred = len(r.in.Only) > 0 && !slices.Contains(r.in.Only, d.ID)
 	}
 	return team.Rule(r.Run, c, "run", "Rules.Router", func() (routing.Route, error) {
-		route, err := r.cfg.Rules.Router.Route(c, r.in.Prompt, targets)
+		route, err := r.cfg.Rules.Router.Route(c, r.in.Prompt, team.Clone(targets))
 		if err == nil {
 			err = route.Check(targets)
 		}

@@ -104,7 +104,7 @@ func gradeSchema(marks []string) json.RawMessage {
 func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) error {
 	r := w.run
 	g, failed, err := team.Grade(w.desk, c, w.agent.ID, "Rules.Grader", func() (Grade, error) {
-		return r.cfg.Rules.Grader.Grade(c, Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade})
+		return r.cfg.Rules.Grader.Grade(c, team.Clone(Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade}))
 	}, Grade.check)
 	r.over(c, failed)
 	if failed == nil && err == nil {
@@ -210,7 +210,7 @@ func (g Grade) weakest(threshold float64, names []string) (below []string) {
 
 func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
 	return team.Figure(w.desk, c, w.agent.ID, "Rules.Threshold", 100, func() (float64, error) {
-		return w.run.cfg.Rules.Threshold.Threshold(subject(w.agent, w.Department), w.run.in.History[w.agent.ID]), nil
+		return w.run.cfg.Rules.Threshold.Threshold(team.Clone(subject(w.agent, w.Department)), slices.Clone(w.run.in.History[w.agent.ID])), nil
 	})
 }
 
