@@ -21,7 +21,7 @@ func delivered(t *testing.T) string {
 	step := delivery.Verdict{Kind: "step", Target: "p1.s1", Score: 45, Threshold: 70, Reason: wide}
 	o := delivery.Outcome{
 		Outcome: orchestrator.Outcome{Status: orchestrator.Partial, Unverified: []string{"p1.s2"}},
-		State: delivery.State{PrimaryGoal: "a parser " + evil, Status: delivery.Completed, Plans: []delivery.Plan{{
+		State: delivery.State{PrimaryGoal: "a parser " + evil, Status: "completed", Plans: []delivery.Plan{{
 			ID: "p1", Approved: true, Steps: []delivery.Step{
 				{ID: "p1.s1", Description: "parse " + evil, Complexity: "simple", Status: delivery.StepCompleted, Attempts: 2, Verification: &step},
 				{ID: "p1.s2", Description: wide, Complexity: "complex", Status: delivery.StepFailed, FailReason: evil},

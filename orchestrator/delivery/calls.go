@@ -18,14 +18,13 @@ import (
 type call struct {
 	role           Role
 	op, tmpl       string
-	target         string        // the ID of the plan or step; "goal"
-	until          time.Duration // after which no try begins
-	request, reply Message
+	target         string        // ID of the plan or step; "goal"
+	until          time.Duration // time after which no try begins
+	request, reply string        // messages
 	data           promptData
 	input          any
 	noFallback     bool
-	agent          string // the agent; "": the role's
-	id             string // of the message that asks
+	agent          string // name of the agent; "": the role's
 }
 
 // answered is the result of a request.
@@ -36,9 +35,8 @@ type answered[T any] struct {
 }
 
 // ask asks a role, again while the Retrier says so, and with at most one repair of an answer.
-// The error ends more than this request: errLate, errExpired, a part of the run, or all of it.
-func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
-	var got answered[T]
+// The error fails or ends more than this request.
+func ask[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err error) {
 	if err := r.late(c, q.until); err != nil {
 		return got, err
 	}
@@ -48,71 +46,67 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
 		return got, err
 	}
 	r.state.CurrentRole = q.role
-	q.id = r.send(c, Header{Message: q.request, From: conductor, To: q.role, Target: q.target}, nil)
+	asked := r.send(c, Header{Message: q.request, From: conductor, To: q.role, Target: q.target}, nil)
 	state := r.state.Agents[q.role]
 	state.Status = "working"
 	state.Requests++
-	r.state.Agents[q.role] = state
 
 	req, repaired := agent.Request{Op: q.op, Task: q.target, Prompt: words, Input: agent.JSON(q.input)}, false
-	q.agent = cmp.Or(q.agent, r.agent(q.role))
-	got.value, err = try(r, c, trying{agent: q.agent, until: q.until, event: Event{Event: team.Event{Who: string(q.role)}, Header: Header{Target: q.target}}}, func(agentName string) (T, error) {
-		q.agent = agentName
-		v, resp, err := once[T](r, c, q, req)
+	t := trying{cmp.Or(q.agent, r.agent(q.role)), q.until, Event{Event: team.Event{Who: string(q.role)}, Header: Header{Target: q.target}}}
+	got.value, err = try(r, c, t, func(name string) (T, error) {
+		v, resp, err := once[T](r, c, q, name, req)
 		if errors.Is(err, orchestrator.ErrMalformed) && !repaired {
 			repaired = true
 			again := agent.Continue(req, resp)
-			again.Input = req.Input // for agents that read it; an LLM does not show it twice
+			again.Input = req.Input // agents that read it get it again; an LLM does not show it twice
 			again.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) +
 				". Answer again, with one JSON value that fits what was asked for, and nothing else."
-			v, _, err = once[T](r, c, q, again)
+			v, _, err = once[T](r, c, q, name, again)
 		}
 		return v, err
 	})
-	return finish(r, c, q, got, err)
+	state.Status = "idle"
+	if err != nil {
+		if err = r.failed(c, q, err); stops(err) {
+			return got, err
+		}
+		state.Status, got.failed = "failed", err
+		if got.value, got.backup, err = fallback[T](r, c, q, err); !got.backup {
+			return got, err
+		}
+		got.failed = nil
+	}
+	payload := agent.JSON(got.value)
+	state.LastOutput = text.Cut(string(payload), 4<<10)
+	r.send(c, Header{Message: q.reply, From: q.role, To: conductor, Answers: asked, Target: q.target}, payload)
+	return got, nil
 }
 
 // once makes one call.
-func once[T any](r *run, c *orchestrator.Context, q call, req agent.Request) (v T, resp agent.Response, err error) {
+func once[T any](r *run, c *orchestrator.Context, q call, name string, req agent.Request) (v T, resp agent.Response, err error) {
 	if err := r.late(c, q.until); err != nil {
 		return v, resp, err
 	}
 	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: r.callTime(c), Estimate: max(0, r.Limits.Estimate)}
-	v, resp, err = orchestrator.Ask[T](c, q.agent, req)
-	state := r.state.Agents[q.role]
-	state.Usage = state.Usage.Add(resp.Usage)
-	if failed, ok := errors.AsType[*agent.Error](err); ok && resp.Usage.Calls == 0 {
-		state.Usage = state.Usage.Add(failed.Usage)
+	v, resp, err = orchestrator.Ask[T](c, name, req)
+	state, used := r.state.Agents[q.role], resp.Usage
+	if failed, ok := errors.AsType[*agent.Error](err); ok && used.Calls == 0 {
+		used = used.Add(failed.Usage)
 	}
-	r.state.Agents[q.role] = state
+	state.Usage = state.Usage.Add(used)
 	return v, resp, err
 }
 
-// finish records the result of a request; a failed one gets the host's fallback.
-func finish[T any](r *run, c *orchestrator.Context, q call, got answered[T], err error) (answered[T], error) {
-	state := r.state.Agents[q.role]
-	defer func() { r.state.Agents[q.role] = state }()
-	state.Status = "idle"
-	if err != nil {
-		if err = r.cause(c, err); stops(err) {
-			return got, err
-		}
-		state.Status, state.Failures = "failed", state.Failures+1
-		why := prompt.OneLine(err.Error())
-		r.emit(c, eventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
-		r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
-		backup, found, broken := fallback[T](r, c, q, err)
-		if broken != nil || !found {
-			got.failed = err
-			return got, broken
-		}
-		got.value, got.backup = backup, true
-		r.warn(c, "fallback", string(q.role), "%s: the host answered", q.target)
+// failed records that a request failed, unless the error that it returns ends more.
+func (r *run) failed(c *orchestrator.Context, q call, err error) error {
+	if err = r.cause(c, err); stops(err) {
+		return err
 	}
-	payload := agent.JSON(got.value)
-	state.LastOutput = text.Cut(string(payload), 4<<10)
-	r.send(c, Header{Message: q.reply, From: q.role, To: conductor, Answers: q.id, Target: q.target}, payload)
-	return got, nil
+	r.state.Agents[q.role].Failures++
+	why := prompt.OneLine(err.Error())
+	r.emit(c, eventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
+	r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
+	return err
 }
 
 // fallback asks Rules.Fallback for an answer, which must be one that the role could give.
@@ -122,28 +116,33 @@ func fallback[T any](r *run, c *orchestrator.Context, q call, cause error) (v T,
 	}
 	v, err = team.Rule(r.kernel, c, q.target, "Rules.Fallback", func() (v T, err error) {
 		data, err := r.Rules.Fallback(Failure{Role: q.role, Op: q.op, Target: q.target, Err: cause})
-		if found = data != nil; err != nil || !found {
+		if err != nil || data == nil {
 			return v, err
 		}
 		shape, err := answer.For[T]()
 		if err != nil {
 			return v, err
 		}
+		found = true
 		return answer.Read[T](shape, data, "")
 	})
-	return v, found, r.part(err)
+	if err != nil || !found {
+		return v, false, r.part(err)
+	}
+	r.warn(c, "fallback", string(q.role), "%s: the host answered", q.target)
+	return v, true, nil
 }
 
 // trying is a call that may be tried again.
 type trying struct {
 	agent string
-	until time.Duration // after which no wait lasts
-	event Event         // Who and Target
+	until time.Duration // time after which no wait lasts
+	event Event         // record of a further try, with Who and Target
 }
 
 // try makes a call, again while the Retrier says so. do gets the name of the agent. The
 // error is that of the last call, or ends more.
-func try[T any](r *run, c *orchestrator.Context, t trying, do func(agentName string) (T, error)) (v T, err error) {
+func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) (T, error)) (v T, err error) {
 	of := orchestrator.Working{Role: roleCall, ID: cmp.Or(t.event.Who, "workspace"), Group: t.event.Target}
 	var tries []orchestrator.Try
 	for name := t.agent; ; {
@@ -151,9 +150,9 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(agentName str
 			return v, err
 		}
 		tries = append(tries, orchestrator.Try{Agent: name, Err: err})
-		next, broken := r.again(c, of, tries)
+		next, broken := team.Again(r.kernel, c, r.Rules.Retrier, of, tries)
 		if broken != nil || !next.Retry {
-			return v, cmp.Or(broken, err)
+			return v, cmp.Or(r.part(broken), err)
 		}
 		e := t.event
 		e.Try, e.Wait, e.Text = len(tries)+1, r.wait(c, next, t.until), prompt.OneLine(err.Error())
@@ -163,6 +162,16 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(agentName str
 		}
 		name = cmp.Or(next.Agent, t.agent)
 	}
+}
+
+// again asks the Retrier whether work is tried again, after tries that were not good enough,
+// and waits as long as it says, but not beyond until.
+func (r *run) again(c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try, until time.Duration) (orchestrator.Again, error) {
+	next, err := team.Again(r.kernel, c, r.Rules.Retrier, of, tries)
+	if err != nil || !next.Retry {
+		return next, r.part(err)
+	}
+	return next, c.Sleep(r.wait(c, next, until))
 }
 
 // wait is how long to wait before another try: not beyond until, and not beyond the run.
@@ -184,9 +193,6 @@ func (r *run) late(c *orchestrator.Context, until time.Duration) error {
 
 // callTime is how long a call may take.
 func (r *run) callTime(c *orchestrator.Context) time.Duration {
-	if r.limit == endless {
-		return callCap
-	}
 	return callTime(r.limit, c.Elapsed(), r.grace)
 }
 
@@ -201,10 +207,7 @@ func (r *run) cause(c *orchestrator.Context, err error) error {
 
 // stops reports whether err ends more than a request.
 func stops(err error) bool {
-	if _, part := isPart(err); part {
-		return true
-	}
-	return errors.Is(err, errLate) || errors.Is(err, ErrTimeExpired) || errors.Is(err, errAborted) || team.Ends(err)
+	return lossOf(err) != "" || errors.Is(err, ErrTimeExpired) || errors.Is(err, errAborted) || team.Ends(err)
 }
 
 // timeLeft is the remaining time in words, for models.

@@ -50,8 +50,8 @@ const quoted = 4 << 10
 // deriveFixPlan returns what to do about tests that have not passed: the tester's plan
 // if there is one; else its issues, the worst first; else one item that quotes the
 // output. It adds the findings of a verdict that rejects the report, or the code.
-func deriveFixPlan(t TestResult, v *Verdict) fixPlan {
-	var plan fixPlan
+func deriveFixPlan(t TestResult, v *Verdict) FixPlan {
+	var plan FixPlan
 	if t.FixPlan != nil {
 		plan.Items = slices.Clone(t.FixPlan.Items)
 	}
@@ -73,7 +73,7 @@ func deriveFixPlan(t TestResult, v *Verdict) fixPlan {
 
 // fixes are issues as items of a plan, the worst first.
 func fixes(issues []Issue) (items []string) {
-	rank := []Severity{Critical, Major, minor}
+	rank := []string{critical, "major", "minor"}
 	sorted := slices.SortedStableFunc(slices.Values(issues), func(a, b Issue) int {
 		return cmp.Compare(slices.Index(rank, a.Severity), slices.Index(rank, b.Severity))
 	})

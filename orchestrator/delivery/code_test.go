@@ -46,10 +46,10 @@ func TestFixed(t *testing.T) {
 
 func TestDeriveFixPlan(t *testing.T) {
 	issues := []Issue{
-		{Severity: minor, Description: "small"},
-		{Severity: Critical, Description: "crashes", Location: "a.go:3"},
-		{Severity: Major, Description: "wrong"},
-		{Severity: Critical, Description: "leaks"},
+		{Severity: "minor", Description: "small"},
+		{Severity: "critical", Description: "crashes", Location: "a.go:3"},
+		{Severity: "major", Description: "wrong"},
+		{Severity: "critical", Description: "leaks"},
 	}
 	sorted := []string{"a.go:3: crashes", "leaks", "wrong", "small"}
 	for _, tt := range []struct {
@@ -58,12 +58,12 @@ func TestDeriveFixPlan(t *testing.T) {
 		verdict *Verdict
 		want    []string
 	}{
-		{"SC29 S49 the tester's", TestResult{FixPlan: &fixPlan{Items: []string{"do this"}}, Issues: issues}, nil, []string{"do this"}},
-		{"SC29 S5 of its issues", TestResult{FixPlan: &fixPlan{}, Issues: issues, Output: "x"}, nil, sorted},
+		{"SC29 S49 the tester's", TestResult{FixPlan: &FixPlan{Items: []string{"do this"}}, Issues: issues}, nil, []string{"do this"}},
+		{"SC29 S5 of its issues", TestResult{FixPlan: &FixPlan{}, Issues: issues, Output: "x"}, nil, sorted},
 		{"SC29 of the output", TestResult{Reason: "no test ran", Output: " FAIL\n"}, nil, []string{"Make the tests pass. FAIL"}},
 		{"SC29 of the reason", TestResult{Reason: "no test ran"}, nil, []string{"Make the tests pass. no test ran"}},
 		{"SC29 of nothing", TestResult{}, nil, []string{"Make the tests pass. There is no output."}},
-		{"SC12 SA33 and of the verdict", TestResult{FixPlan: &fixPlan{Items: []string{"do this"}}}, &Verdict{Findings: issues}, append([]string{"do this"}, sorted...)},
+		{"SC12 SA33 and of the verdict", TestResult{FixPlan: &FixPlan{Items: []string{"do this"}}}, &Verdict{Findings: issues}, append([]string{"do this"}, sorted...)},
 		{"SC33 SA15 of a rejected fix", TestResult{}, &Verdict{Findings: issues[:1], Reason: "no"}, []string{"small"}},
 		{"SC33 without findings", TestResult{}, &Verdict{Reason: "it is a stub"}, []string{"Make the tests pass. it is a stub"}},
 	} {

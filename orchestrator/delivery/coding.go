@@ -13,56 +13,64 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// code lets the coder do a step once, and judges the code.
-func (r *run) code(c *orchestrator.Context, w *work) (result, string, error) {
-	data := promptData{Rejected: len(w.feedback) > 0}
-	in := CodeInput{
-		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w),
-		Guidance: r.guided(Coder, &data),
-	}
-	if in.Guidance.fresh() {
-		data.Rejected = false
-	} else {
-		in.Feedback = w.feedback
+// code lets the coder do a step once, and judges the code. The error is a setback if it is
+// not accepted.
+func (r *run) code(c *orchestrator.Context, w *work) error {
+	q, in := r.coding(c, w)
+	q.op, q.request, q.agent = OpCode, codeRequest, w.next.Agent
+	if !in.Guidance.fresh() {
+		in.Feedback, q.data.Rejected = w.feedback, len(w.feedback) > 0
 		if !w.next.Fresh {
 			in.Previous = shownCode(w.Code)
 		}
 	}
-	got, err := ask[CodeOutput](r, c, call{
-		role: Coder, agent: w.next.Agent, op: OpCode, tmpl: "code.tmpl", target: w.ID, until: w.end, request: codeRequest, reply: codeResponse, data: data, input: in,
-	})
+	q.input = in
+	got, err := r.askCoder(c, w, q)
 	if err != nil {
-		return refused, "", err
-	}
-	if cause := got.failed; cause != nil {
-		return refused, coderFailed(cause), nil
-	}
-	r.tell(r.title(w.ID), got.value.turn())
-	switch out := got.value; {
-	case out.NeedsSubPlan:
-		return stuck, blockedWords(out), nil
-	case out.Blocked:
-		return refused, blockedWords(out), nil
+		return err
 	}
 	w.Code = &got.value
-	gate, err := r.judgeCode(c, w, draftCode{got.value, got.value, got.backup})
-	w.ruling = gate
-	if err != nil || gate.standing == rejected {
-		return refused, gate.why, err
+	w.ruling, err = r.judgeCode(c, w, draftCode{got.value, got.value, got.backup})
+	if err != nil {
+		return err
 	}
-	r.fire(c, gate.kept(moveCodeApproved, moveCodeUnverified))
-	return accepted, "", nil
+	if w.ruling.standing == rejected {
+		return setback{refused, w.ruling.why}
+	}
+	r.fire(c, w.ruling.kept(moveCodeApproved))
+	return nil
 }
 
-func coderFailed(cause error) string { return "the coder failed: " + prompt.OneLine(cause.Error()) }
+// coding is a request to the coder, without what is special to an operation.
+func (r *run) coding(c *orchestrator.Context, w *work) (q call, in CodeInput) {
+	q = call{role: Coder, tmpl: "code.tmpl", target: w.ID, until: w.end, reply: codeResponse}
+	return q, CodeInput{
+		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w), Guidance: r.guided(Coder, &q.data),
+	}
+}
 
-func blockedWords(out CodeOutput) string {
-	return "the coder is blocked: " + text.Cut(out.Reason, quoted)
+// askCoder asks the coder for code. The error is a setback if there is none.
+func (r *run) askCoder(c *orchestrator.Context, w *work, q call) (answered[CodeOutput], error) {
+	got, err := ask[CodeOutput](r, c, q)
+	if err != nil {
+		return got, err
+	}
+	if got.failed != nil {
+		return got, setback{refused, "the coder failed: " + prompt.OneLine(got.failed.Error())}
+	}
+	r.tell(r.title(w.ID), got.value.turn())
+	blocked := "the coder is blocked: " + text.Cut(got.value.Reason, quoted)
+	switch {
+	case got.value.NeedsSubPlan:
+		return got, setback{stuck, blocked}
+	case got.value.Blocked:
+		return got, setback{refused, blocked}
+	}
+	return got, nil
 }
 
 // needs are the steps that a step depends on.
-func (r *run) needs(w *work) []doneStep {
-	var done []doneStep
+func (r *run) needs(w *work) (done []doneStep) {
 	plan := r.state.plan(r.state.CurrentPlan)
 	for _, number := range w.DependsOn {
 		for _, s := range plan.Steps {
@@ -91,27 +99,26 @@ func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, 
 	if err != nil || gate.standing == rejected {
 		return gate, err
 	}
-	if why, err := r.apply(c, d.changed); err != nil || why != "" {
-		if err == nil {
-			return r.reject(c, job, why)
-		}
-		return gate, err
+	why, err := r.apply(c, d.changed)
+	if why != "" {
+		return r.reject(c, job, why)
 	}
-	return gate, nil
+	return gate, err
 }
 
-// tests tests an attempt, and lets the coder fix it while tests fail.
-func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
+// tests tests an attempt, and lets the coder fix it while tests fail. The error is a setback if
+// they do not pass.
+func (r *run) tests(c *orchestrator.Context, w *work) error {
 	coder, fixEnd := cmp.Or(w.next.Agent, r.agent(Coder)), endless
 	var tries []orchestrator.Try
 	for {
 		tests, err := r.test(c, w, OpCheck)
 		if err != nil {
-			return lost, "", err
+			return err
 		}
 		if tests.standing != rejected {
-			r.fire(c, tests.kept(moveTestsPassed, moveTestsUnverified))
-			return accepted, "", nil
+			r.fire(c, tests.kept(moveTestsPassed))
+			return nil
 		}
 		w.ruling = tests.ruling
 		if fixEnd == endless {
@@ -119,60 +126,50 @@ func (r *run) tests(c *orchestrator.Context, w *work) (result, string, error) {
 		}
 		tries = append(tries, tests.try(coder))
 		for fixed := false; !fixed; {
-			next, got, why, err := r.mayFix(c, w, tests.why, tries, min(fixEnd, w.end))
-			if err != nil || got != accepted {
-				return got, why, err
+			next, err := r.mayFix(c, w, tests.why, tries, min(fixEnd, w.end))
+			if err != nil {
+				return err
 			}
-			gate, got, err := r.fix(c, w, fixing{len(tries), next}, tests)
-			if err != nil || got != accepted {
-				return got, gate.why, err
+			gate, err := r.fix(c, w, next, len(tries), tests)
+			if err != nil {
+				return err
 			}
-			if fixed = gate.standing != rejected; !fixed {
-				r.fire(c, moveFixRejected)
-				tests.verdict = cmp.Or(gate.verdict, tests.verdict)
-				tries = append(tries, gate.try(cmp.Or(next.Agent, coder)))
+			if fixed = gate.standing != rejected; fixed {
+				r.fire(c, gate.kept(moveCodeApproved))
 				continue
 			}
-			r.fire(c, gate.kept(moveCodeApproved, moveCodeUnverified))
+			r.fire(c, moveFixRejected)
+			tests.verdict = cmp.Or(gate.verdict, tests.verdict)
+			tries = append(tries, gate.try(cmp.Or(next.Agent, coder)))
 		}
 	}
 }
 
-// fixing is a fix of an attempt.
-type fixing struct {
-	cycle int
-	next  orchestrator.Again
-}
-
-// mayFix asks the Retrier for a fix, and waits for it. The result says what becomes of the
-// step; accepted: it may be fixed.
-func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []orchestrator.Try, end time.Duration) (orchestrator.Again, result, string, error) {
-	next, err := r.again(c, orchestrator.Working{Role: roleFix, ID: w.ID, Group: r.state.CurrentPlan}, tries)
+// mayFix asks the Retrier for a fix, and waits for it. The error is a setback if there is none.
+func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []orchestrator.Try, end time.Duration) (orchestrator.Again, error) {
+	next, err := r.again(c, orchestrator.Working{Role: roleFix, ID: w.ID, Group: r.state.CurrentPlan}, tries, end)
 	if err != nil {
-		return next, lost, "", err
+		return next, err
 	}
 	if !next.Retry {
-		why := fmt.Sprintf("its tests fail after %d fixes: %s", len(tries)-1, text.Cut(failed, quoted))
+		back := setback{lost, fmt.Sprintf("its tests fail after %d fixes: %s", len(tries)-1, text.Cut(failed, quoted))}
 		if r.Policy.SubPlanOnTestFailure {
-			return next, stuck, why, nil
+			back.then = stuck
 		}
-		return next, lost, why, nil
+		return next, back
 	}
-	if err := c.Sleep(r.wait(c, next, end)); err != nil {
-		return next, lost, "", err
+	if late := r.late(c, end); errors.Is(late, errLate) {
+		return next, late
 	}
-	if errors.Is(r.late(c, end), errLate) {
-		return next, lost, stepBudget, nil
-	}
-	return next, accepted, "", nil
+	return next, nil
 }
 
-// fix lets the coder fix an attempt once, and judges the fix. A fix that is not accepted
-// ends the attempt.
-func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gate ruling, got result, err error) {
+// fix lets the coder fix an attempt for the n-th time, and judges the fix. Without a fix the
+// ruling says why.
+func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n int, tests tested) (ruling, error) {
 	plan := deriveFixPlan(tests.report, tests.verdict)
-	if f.next.Feedback != "" {
-		plan.Items = []string{f.next.Feedback}
+	if next.Feedback != "" {
+		plan.Items = []string{next.Feedback}
 	}
 	r.state.Metrics.FixCycles++
 	if r.state.Status == phaseTesting {
@@ -180,40 +177,34 @@ func (r *run) fix(c *orchestrator.Context, w *work, f fixing, tests tested) (gat
 	}
 	r.send(c, Header{Message: fixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
 	r.tell(r.title(w.ID), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(plan.Items)})
-	r.emit(c, eventFixStarted, Event{Event: team.Event{Try: f.cycle}, Header: Header{Target: w.ID}})
-	data := promptData{}
-	in := CodeInput{
-		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w), Previous: shownCode(w.Code),
-		Fix: &fixRequest{Items: plan.Items}, Guidance: r.guided(Coder, &data),
-	}
-	if !f.next.Fresh {
+	r.emit(c, eventFixStarted, Event{Event: team.Event{Try: n}, Header: Header{Target: w.ID}})
+	q, in := r.coding(c, w)
+	q.op, q.request, q.agent = OpFix, codeFixRequest, cmp.Or(next.Agent, w.next.Agent)
+	in.Previous, in.Fix = shownCode(w.Code), &fixRequest{Items: plan.Items}
+	if !next.Fresh {
 		in.Fix.Output = text.Cut(tests.report.Output, shownBytes)
 	}
-	answer, err := ask[CodeOutput](r, c, call{
-		role: Coder, agent: cmp.Or(f.next.Agent, w.next.Agent), op: OpFix, tmpl: "code.tmpl", target: w.ID, until: w.end,
-		request: codeFixRequest, reply: codeResponse, data: data, input: in,
-	})
-	if err == nil && answer.failed == nil {
-		r.tell(r.title(w.ID), answer.value.turn())
+	q.input = in
+	gate, err := r.judgeFix(c, w, q)
+	if err == nil {
+		r.emit(c, eventFixFinished, Event{Event: team.Event{Try: n, Text: gate.why}, Header: Header{Target: w.ID}})
 	}
-	switch out := answer.value; {
-	case err != nil:
-		return gate, refused, err
-	case answer.failed != nil:
-		gate.why = coderFailed(answer.failed)
-	case out.NeedsSubPlan:
-		return ruling{why: blockedWords(out)}, stuck, nil
-	case out.Blocked:
-		gate.why = blockedWords(out)
-	default:
-		whole := w.Code.fixed(out)
-		if gate, err = r.judgeCode(c, w, draftCode{out, whole, answer.backup}); err != nil {
-			return gate, refused, err
-		}
-		if gate.standing != rejected {
-			w.Code = &whole
-		}
+	return gate, err
+}
+
+// judgeFix asks the coder for a fix, and judges it. Without a fix the ruling says why.
+func (r *run) judgeFix(c *orchestrator.Context, w *work, q call) (ruling, error) {
+	got, err := r.askCoder(c, w, q)
+	if back, ok := errors.AsType[setback](err); ok && back.then == refused {
+		return ruling{why: back.why}, nil
 	}
-	r.emit(c, eventFixFinished, Event{Event: team.Event{Try: f.cycle, Text: gate.why}, Header: Header{Target: w.ID}})
-	return gate, accepted, nil
+	if err != nil {
+		return ruling{}, err
+	}
+	whole := w.Code.fixed(got.value)
+	gate, err := r.judgeCode(c, w, draftCode{got.value, whole, got.backup})
+	if err == nil && gate.standing != rejected {
+		w.Code = &whole
+	}
+	return gate, err
 }

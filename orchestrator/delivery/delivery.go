@@ -36,7 +36,7 @@ type run struct {
 	in      Input
 
 	kernel   *team.Run
-	machine  *team.Machine[Phase, Move]
+	machine  *team.Machine[Phase, move]
 	state    State
 	out      Outcome
 	limit    time.Duration // the run is over after this much work time
@@ -92,10 +92,10 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	r.guidance, r.resumed, r.scores = map[Role]*guidance{}, map[string]bool{}, map[string][]float64{}
 	r.state = State{
 		ID: c.RunID(), PrimaryGoal: r.in.goal(), Plans: []Plan{}, PlanStack: []string{}, Iteration: 1, StartTime: c.Now(),
-		TimeLimit: r.timeLimit(), Agents: map[Role]agentState{}, EventLog: []Header{},
+		TimeLimit: r.timeLimit(), Agents: map[Role]*AgentState{}, EventLog: []Header{},
 	}
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
-		r.state.Agents[role] = agentState{Status: "idle"}
+		r.state.Agents[role] = &AgentState{Status: "idle"}
 	}
 	limits := r.Limits
 	limits.Time = 0 // a call that is running at the end may continue
@@ -117,8 +117,8 @@ func (r *run) continues(from State) {
 	for i := range s.Plans {
 		p := &s.Plans[i]
 		p.Steps = slices.Clone(p.Steps)
-		if p.Status == planInProgress && (root == nil || p.ID != root.ID) {
-			p.Status = planFailed
+		if p.Status == stepInProgress && (root == nil || p.ID != root.ID) {
+			p.Status = StepFailed
 		}
 	}
 	if root == nil {
@@ -142,7 +142,7 @@ func (r *run) timeLimit() time.Duration {
 // iterate returns nil when the goal is reached.
 func (r *run) iterate(c *orchestrator.Context) error {
 	root, on := r.state.root(), moveContinue
-	if root == nil || root.Status != planInProgress {
+	if root == nil || root.Status != stepInProgress {
 		root, on = nil, moveStart
 	}
 	if err := r.allow(c, "run", on); err != nil {
@@ -154,22 +154,29 @@ func (r *run) iterate(c *orchestrator.Context) error {
 		if err != nil {
 			return err
 		}
-		_, err = r.execute(c, id, end)
-		if _, part := isPart(err); err != nil && !part && !errors.Is(err, errLate) {
+		if err := r.execute(c, id, end); err != nil && lossOf(err) == "" {
 			return err
 		}
 		reached, again, err := r.judgeGoal(c, id)
 		if err != nil || reached {
 			return err
 		}
-		try := orchestrator.Try{Agent: cmp.Or(r.next.Agent, r.agent(Planner)), Feedback: r.last.Reason}
-		if v := r.last.Verdict; v != nil {
-			try.Score = &v.Score
+		tries = append(tries, ruling{verdict: r.last.Verdict, why: r.last.Reason}.try(cmp.Or(r.next.Agent, r.agent(Planner))))
+		if again && r.hostErr == nil {
+			if again, err = r.another(c, id, tries); err != nil {
+				return err
+			}
 		}
-		tries = append(tries, try)
-		if err := r.another(c, id, tries, again); err != nil {
-			return err
+		switch {
+		case r.hostErr != nil:
+			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s: %w", r.last.Reason, r.hostErr)
+		case !again:
+			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
 		}
+		r.fire(c, moveGoalUnmet)
+		r.last.Reason = cmp.Or(r.next.Feedback, r.last.Reason)
+		r.state.Iteration++
+		r.state.PlanStack = []string{}
 	}
 }
 
@@ -188,36 +195,18 @@ func (r *run) planned(c *orchestrator.Context, root *Plan) (id string, end time.
 	}); err != nil {
 		return "", 0, err
 	}
-	return id, r.executionEnd(shares, r.began, c.Elapsed()), nil
+	now := c.Elapsed()
+	return id, now + executionTime(shares, r.limit-r.began, now-r.began), nil
 }
 
-// another begins a further iteration, or returns why there is none.
-func (r *run) another(c *orchestrator.Context, id string, tries []orchestrator.Try, again bool) (err error) {
-	if again = again && r.hostErr == nil; again {
-		r.next, err = r.again(c, orchestrator.Working{Role: roleIteration, ID: "goal"}, tries)
-		again = r.next.Retry
+// another asks the Retrier for a further iteration, and then the Permit.
+func (r *run) another(c *orchestrator.Context, id string, tries []orchestrator.Try) (again bool, err error) {
+	r.next, err = r.again(c, orchestrator.Working{Role: roleIteration, ID: "goal"}, tries, endless)
+	if err == nil && r.next.Retry {
+		err = r.allow(c, "plan/"+id, moveGoalUnmet)
+		again = err == nil
 	}
-	if again && err == nil {
-		if err = c.Sleep(r.wait(c, r.next, endless)); err != nil {
-			return err
-		}
-		if err = r.allow(c, "plan/"+id, moveGoalUnmet); err != nil && team.Ends(err) {
-			return err
-		}
-	}
-	if r.hostErr != nil {
-		return team.Fail(ErrGoalNotReached, "the goal is not reached: %s: %w", r.last.Reason, r.hostErr)
-	}
-	if !again {
-		return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
-	}
-	r.fire(c, moveGoalUnmet)
-	if r.next.Feedback != "" {
-		r.last.Reason = r.next.Feedback
-	}
-	r.state.Iteration++
-	r.state.PlanStack = []string{}
-	return nil
+	return again, tolerated(err)
 }
 
 // end ends the run and returns the outcome so far.
@@ -229,12 +218,12 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	if !r.machine.Over() {
 		r.fire(c, ending(c, err, failed))
 	}
-	if r.state.Status != Completed {
+	if r.state.Status != phaseCompleted {
 		r.restoreAccepted(c)
 	}
 	s := &r.state
 	s.EndTime, s.CurrentRole = new(c.Now()), ""
-	s.Metrics.countSteps(s.Plans)
+	r.countSteps()
 	root := s.root()
 	whole := len(s.Unverified) == 0 && root != nil && root.unmet(0) == ""
 	out := &r.out
@@ -256,7 +245,7 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 }
 
 // ending returns the move for an error that ends a run.
-func ending(c *orchestrator.Context, err error, part bool) Move {
+func ending(c *orchestrator.Context, err error, part bool) move {
 	switch {
 	case errors.Is(err, ErrTimeExpired):
 		return moveExpire

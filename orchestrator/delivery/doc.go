@@ -36,7 +36,7 @@
 //
 // Beside completed and failed, a run can end as aborted or time_expired. For these and
 // for failed, its status is Partial if a step of a root plan was completed in any
-// iteration; else it is failedRun, or OutOfBudget where time, money or calls are used up. A
+// iteration; else it is phaseFailed, or OutOfBudget where time, money or calls are used up. A
 // canceled run is aborted, and Canceled. The error is nil for completed alone.
 //
 // # Prompts

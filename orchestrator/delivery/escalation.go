@@ -1,11 +1,10 @@
 package delivery
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // Level says how strongly the supervisor intervenes.
@@ -17,7 +16,7 @@ const (
 	LevelRemind   Level = "REMIND"   // a remark in the next request
 	LevelCorrect  Level = "CORRECT"  // a clear redirection
 	LevelRefocus  Level = "REFOCUS"  // the next request has only the goal, the step and the correction
-	LevelCritical Level = "CRITICAL" // as REFOCUS, with a final warning
+	LevelCritical Level = "CRITICAL" // a final warning, beside what REFOCUS does
 	LevelAbort    Level = "ABORT"    // the run ends
 )
 
@@ -41,26 +40,26 @@ func higher(a, b Level) Level {
 
 // Escalating is what Rules.Ladder knows of a verdict.
 type Escalating struct {
-	Gate   GateKind // gate that the verdict is of
-	Target string   // ID of the plan or step; "goal": the whole
-	Score  float64  // score, 0 to 100; 0 if Local
-	Passed bool     // true: the work passed its gate
-	Local  bool     // true: the work was rejected by a rule, without a model
-	Issues int      // number of rejections in a row over all members, this one included
-	Before Level    // level of the verdict before; "": this is the first
+	Gate   string  // gate that the verdict is of
+	Target string  // ID of the plan or step; "goal": the whole
+	Score  float64 // score, 0 to 100; 0 if Local
+	Passed bool    // true: the work passed its gate
+	Local  bool    // true: the work was rejected by a rule, without a model
+	Issues int     // number of rejections in a row over all members, this one included
+	Before Level   // level of the verdict before; "": this is the first
 }
 
 // Ladder is the Gate of verdicts by their score and by the number of rejections in a row. A
 // field that is 0 or orchestrator.None disables its rule.
 type Ladder struct {
-	Remind  float64 `json:"remind"`  // score, 0 to 100, below which the level is REMIND
-	Correct float64 `json:"correct"` // score below which it is CORRECT
-	Refocus float64 `json:"refocus"` // score below which it is REFOCUS
+	Remind  float64 `json:"remind" min:"-1" max:"100"`  // score, 0 to 100, below which the level is REMIND
+	Correct float64 `json:"correct" min:"-1" max:"100"` // score below which it is CORRECT
+	Refocus float64 `json:"refocus" min:"-1" max:"100"` // score below which it is REFOCUS
 
-	CorrectAt  int `json:"correctAt"`  // number of rejections from which on it is CORRECT
-	RefocusAt  int `json:"refocusAt"`  // number from which on it is REFOCUS
-	CriticalAt int `json:"criticalAt"` // number from which on it is CRITICAL
-	AbortAt    int `json:"abortAt"`    // number from which on it is ABORT
+	CorrectAt  int `json:"correctAt" min:"-1"`  // number of rejections from which on it is CORRECT
+	RefocusAt  int `json:"refocusAt" min:"-1"`  // number from which on it is REFOCUS
+	CriticalAt int `json:"criticalAt" min:"-1"` // number from which on it is CRITICAL
+	AbortAt    int `json:"abortAt" min:"-1"`    // number from which on it is ABORT
 }
 
 // Decide returns the level of a verdict. What passes is judged by its score, so it never
@@ -77,27 +76,17 @@ func (l Ladder) Decide(e Escalating) Level {
 
 // Validate returns what is wrong with l, or nil.
 func (l Ladder) Validate() error {
-	var faults []error
-	bad := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	var f team.Faults
+	f.Check(l)
 	names, scores := []string{"Remind", "Correct", "Refocus"}, []float64{l.Remind, l.Correct, l.Refocus}
-	for i, below := range scores {
-		if !(below >= 0 && below <= 100) && below != off {
-			bad("%s is %v, want 0 to 100", names[i], below)
-		}
-		if i > 0 && scores[i-1] > 0 && below > scores[i-1] {
-			bad("%s is %v, want at most %s, %v", names[i], below, names[i-1], scores[i-1])
-		}
+	for i := range len(scores) - 1 {
+		f.If(scores[i] > 0 && scores[i+1] > scores[i], "%s is %v, want at most %s, %v", names[i+1], scores[i+1], names[i], scores[i])
 	}
 	names, counts := []string{"CorrectAt", "RefocusAt", "CriticalAt", "AbortAt"}, []int{l.CorrectAt, l.RefocusAt, l.CriticalAt, l.AbortAt}
-	for i, from := range counts {
-		if from < off {
-			bad("%s is %d, want 0 or more", names[i], from)
-		}
-		if i > 0 && from > 0 && from < counts[i-1] {
-			bad("%s is %d, want at least %s, %d", names[i], from, names[i-1], counts[i-1])
-		}
+	for i := range len(counts) - 1 {
+		f.If(counts[i+1] > 0 && counts[i+1] < counts[i], "%s is %d, want at least %s, %d", names[i+1], counts[i+1], names[i], counts[i])
 	}
-	return errors.Join(faults...)
+	return f.Err()
 }
 
 // byScore returns the level of a score, 0 to 100. Scores are rounded to six decimals; a
@@ -129,9 +118,9 @@ func (l Ladder) byCount(n int) Level {
 	return LevelNone
 }
 
-// escalation counts rejections in a row over all agents of a run. A rejection is a verdict,
+// Escalation counts rejections in a row over all agents of a run. A rejection is a verdict,
 // or a check without a model, that does not pass. Ungraded work changes nothing.
-type escalation struct {
+type Escalation struct {
 	Issues int   `json:"issues"` // number of rejections in a row
 	Level  Level `json:"level"`  // level of the last verdict; "" before the first
 }

@@ -32,32 +32,26 @@ const (
 	EventProjectChanged team.Kind = "delivery.project.changed" // Target, Text: the difference that a step made
 )
 
-// Message is the type of a message between members of the team, such as "CODE_REQUEST".
-type Message string
-
-// The messages whose Payload is worth showing.
+// The messages between members of the team.
 const (
-	planResponse    Message = "PLAN_RESPONSE"    // a plan: analysis and steps
-	subPlanResponse Message = "SUBPLAN_RESPONSE" // a plan for a step
-	codeResponse    Message = "CODE_RESPONSE"    // a CodeOutput
-	fixPlanMessage  Message = "FIX_PLAN"         // a FixPlan
-)
-
-const (
-	planRequest    Message = "PLAN_REQUEST"
-	replanRequest  Message = "REPLAN_REQUEST"
-	codeRequest    Message = "CODE_REQUEST"
-	codeFixRequest Message = "CODE_FIX_REQUEST"
-	testRequest    Message = "TEST_REQUEST"
-	testResponse   Message = "TEST_RESPONSE"
-	verifyRequest  Message = "VERIFY_REQUEST"
-	verifyResponse Message = "VERIFY_RESPONSE"
-	correction     Message = "CORRECTION"
-	escalationSent Message = "ESCALATION"
-	stepComplete   Message = "STEP_COMPLETE"
-	stepIsBlocked  Message = "STEP_BLOCKED"
-	goalComplete   Message = "GOAL_COMPLETE"
-	abortSent      Message = "ABORT"
+	planRequest     = "PLAN_REQUEST"
+	replanRequest   = "REPLAN_REQUEST"
+	planResponse    = "PLAN_RESPONSE"    // payload: a plan, with analysis and steps
+	subPlanResponse = "SUBPLAN_RESPONSE" // payload: a plan for a step
+	codeRequest     = "CODE_REQUEST"
+	codeFixRequest  = "CODE_FIX_REQUEST"
+	codeResponse    = "CODE_RESPONSE" // payload: a CodeOutput
+	testRequest     = "TEST_REQUEST"
+	testResponse    = "TEST_RESPONSE"
+	fixPlanMessage  = "FIX_PLAN" // payload: a FixPlan
+	verifyRequest   = "VERIFY_REQUEST"
+	verifyResponse  = "VERIFY_RESPONSE"
+	correction      = "CORRECTION"
+	escalationSent  = "ESCALATION"
+	stepComplete    = "STEP_COMPLETE"
+	stepIsBlocked   = "STEP_BLOCKED"
+	goalComplete    = "GOAL_COMPLETE"
+	abortSent       = "ABORT"
 )
 
 // Beside the roles, messages go to or come from these.
@@ -69,7 +63,7 @@ const (
 // Header is a message without its payload.
 type Header struct {
 	ID       string   `json:"id,omitempty"`       // number of the message: m1, m2, …
-	Message  Message  `json:"message,omitempty"`  // type of the message
+	Message  string   `json:"message,omitempty"`  // type of the message, such as "CODE_REQUEST"
 	From     Role     `json:"from,omitempty"`     // sender: a role, or "orchestrator"
 	To       Role     `json:"to,omitempty"`       // receiver: a role, "orchestrator" or "all"
 	Answers  string   `json:"answers,omitempty"`  // ID of the request; "": it answers none
@@ -81,7 +75,7 @@ type Header struct {
 // Event is the data of the records that a run emits. The kind says which fields are set.
 type Event struct {
 	team.Event
-	Header // of a message; of another record only Target is set
+	Header // header of the message; another record has only Target
 
 	Payload any           `json:"payload,omitempty"` // content of the message, as JSON
 	Left    time.Duration `json:"left,omitzero"`     // time of a step; 0: not limited
@@ -102,7 +96,7 @@ const (
 )
 
 // fire moves the run's state machine.
-func (r *run) fire(c *orchestrator.Context, on Move) {
+func (r *run) fire(c *orchestrator.Context, on move) {
 	r.machine.Fire(c, on)
 	r.emit(c, eventPhaseChanged, Event{})
 }
@@ -160,11 +154,6 @@ func (r *run) percent() *int {
 	if root == nil {
 		return nil
 	}
-	finished := 0
-	for _, s := range root.Steps {
-		if s.Status == StepCompleted || s.Status == StepFailed || s.skipped() {
-			finished++
-		}
-	}
-	return new(100 * finished / max(len(root.Steps), 1))
+	finished := slices.DeleteFunc(slices.Clone(root.Steps), Step.open)
+	return new(100 * len(finished) / max(len(root.Steps), 1))
 }

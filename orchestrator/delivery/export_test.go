@@ -19,7 +19,7 @@ const (
 )
 
 // Messages are all of them.
-var Messages = []Message{
+var Messages = []string{
 	PlanRequest, PlanResponse, ReplanRequest, SubPlanResponse, CodeRequest, CodeResponse, CodeFixRequest, TestRequest, TestResponse,
 	FixPlanMessage, VerifyRequest, VerifyResponse, Correction, EscalationSent, StepComplete, StepIsBlocked, GoalComplete, Abort,
 }
@@ -35,18 +35,13 @@ const (
 	GateCode          = gateCode
 	GateTest          = gateTest
 	GateStep          = gateStep
+	RealRun           = "run"
+	Completed         = phaseCompleted
 	PlanResponse      = planResponse
 	SubPlanResponse   = subPlanResponse
 	CodeResponse      = codeResponse
 	FixPlanMessage    = fixPlanMessage
-	Failed            = failedRun
-	Aborted           = abortedRun
-	TimeExpired       = expiredRun
-)
-
-// Types that only tests name.
-type (
-	PlanStatus  = planStatus
-	StepSummary = stepSummary
-	Escalation  = escalation
+	Failed            = phaseFailed
+	Aborted           = phaseAborted
+	TimeExpired       = phaseExpired
 )

@@ -14,26 +14,23 @@ import (
 // off is orchestrator.None: disabled.
 const off = orchestrator.None
 
-// GateKind says what a gate judges.
-type GateKind string
-
 // The gates.
 const (
-	gatePlan GateKind = "plan" // a plan, before it is executed
-	gateCode GateKind = "code" // code, before it is tested
-	gateTest GateKind = "test" // a report of tests
-	gateStep GateKind = "step" // a step whose tests pass
-	GateGoal GateKind = "goal" // the whole
+	gatePlan = "plan" // a plan, before it is executed
+	gateCode = "code" // code, before it is tested
+	gateTest = "test" // a report of tests
+	gateStep = "step" // a step whose tests pass
+	GateGoal = "goal" // the whole
 )
 
 // of is the score at or above which work of the kind passes; 0: any.
-func (t Thresholds) of(kind GateKind) float64 {
-	return max(0, map[GateKind]float64{gatePlan: t.Plan, gateCode: t.Code, gateTest: t.Test, gateStep: t.Step, GateGoal: t.Goal}[kind])
+func (t Thresholds) of(kind string) float64 {
+	return max(0, map[string]float64{gatePlan: t.Plan, gateCode: t.Code, gateTest: t.Test, gateStep: t.Step, GateGoal: t.Goal}[kind])
 }
 
 // Verdict is the supervisor's judgement of work.
 type Verdict struct {
-	Kind           GateKind `json:"kind"`                     // gate that it is of
+	Kind           string   `json:"kind"`                     // gate that it is of
 	Target         string   `json:"target"`                   // ID of the plan or step; "goal": the whole
 	Approved       bool     `json:"approved"`                 // true: the work is good enough
 	Score          float64  `json:"score"`                    // score, 0 to 100; 0 if Local
@@ -51,7 +48,7 @@ type Verdict struct {
 // refusal says why work with the verdict does not pass whatever its score is; "": it may.
 func (v Verdict) refusal() string {
 	switch {
-	case v.Kind == gateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == Critical && i.Category == Security }):
+	case v.Kind == gateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == critical && i.Category == "security" }):
 		return "there is a critical security issue"
 	case v.Kind == gateStep && !slices.ContainsFunc(v.Evidence, func(e string) bool { return strings.TrimSpace(e) != "" }):
 		return "there is no evidence of completion"
@@ -63,7 +60,7 @@ func (v Verdict) refusal() string {
 
 // assumes reports whether the score that the host assumes for work that was not graded
 // passes its gate. The goal is never assumed to be met.
-func (p Policy) assumes(kind GateKind) bool {
+func (p Policy) assumes(kind string) bool {
 	return p.AssumeScore != nil && kind != GateGoal && grading.Passes(*p.AssumeScore, p.Thresholds.of(kind))
 }
 
@@ -94,7 +91,7 @@ func (t TestResult) fails() string {
 	switch {
 	case !t.Passed:
 		return cmp.Or(t.Reason, "the tests failed")
-	case slices.ContainsFunc(t.Issues, func(i Issue) bool { return i.Severity == Critical }):
+	case slices.ContainsFunc(t.Issues, func(i Issue) bool { return i.Severity == critical }):
 		return "there is a critical issue"
 	}
 	return ""

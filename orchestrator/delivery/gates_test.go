@@ -12,7 +12,7 @@ import (
 
 func TestGates(t *testing.T) {
 	seen := []string{" ", "go test passes"}
-	critical := []Issue{{Severity: Critical, Category: Security}}
+	critical := []Issue{{Severity: "critical", Category: "security"}}
 	for _, tt := range []struct {
 		name string
 		v    Verdict
@@ -23,7 +23,7 @@ func TestGates(t *testing.T) {
 		{"S42 SA8 code at the bound", Verdict{Kind: gateCode, Approved: true, Score: 60}, ""},
 		{"S42 SA8 below it", Verdict{Kind: gateCode, Approved: true, Score: 59}, "its score is 59 of 100, and 60 are needed"},
 		{"S42 SA11 a critical security issue", Verdict{Kind: gateCode, Approved: true, Score: 90, Findings: critical}, "there is a critical security issue"},
-		{"S42 a major one", Verdict{Kind: gateCode, Approved: true, Score: 90, Findings: []Issue{{Severity: Major, Category: Security}, {Severity: Critical, Category: Bug}}}, ""},
+		{"S42 a major one", Verdict{Kind: gateCode, Approved: true, Score: 90, Findings: []Issue{{Severity: "major", Category: "security"}, {Severity: "critical", Category: "bug"}}}, ""},
 		{"SC52 elsewhere it is no gate's", Verdict{Kind: GateGoal, Approved: true, Score: 90, Findings: critical}, ""},
 		{"SC12 a report with any score", Verdict{Kind: gateTest, Approved: true}, ""},
 		{"SC12 SA33 disapproved", Verdict{Kind: gateTest, Score: 100, Reason: " untested "}, "untested"},
@@ -68,7 +68,7 @@ Policy.Thresholds.Goal is NaN, want 0 to 100`)
 }
 
 func TestAssumedScore(t *testing.T) {
-	assumes := func(kind GateKind, score *float64) bool {
+	assumes := func(kind string, score *float64) bool {
 		return Policy{AssumeScore: score, Thresholds: Config{}.withDefaults().Policy.Thresholds}.assumes(kind)
 	}
 	assert.False(t, assumes(gatePlan, nil), "SC51 the host says so, or nothing is assumed")
@@ -79,7 +79,7 @@ func TestAssumedScore(t *testing.T) {
 }
 
 func TestResults(t *testing.T) {
-	critical := []Issue{{Severity: minor}, {Severity: Critical}}
+	critical := []Issue{{Severity: "minor"}, {Severity: "critical"}}
 	assert.Empty(t, TestResult{Passed: true, Issues: critical[:1]}.fails())
 	assert.Equal(t, "the tests failed", TestResult{}.fails())
 	assert.Equal(t, "no test ran", TestResult{Reason: "no test ran"}.fails())
@@ -88,11 +88,11 @@ func TestResults(t *testing.T) {
 	report := TestResult{Kind: "report", Passed: true, Issues: critical[:1], Suggestions: []string{"more"}}
 	for _, tt := range []struct{ report, run bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		report.Passed = tt.report
-		both := report.with(TestResult{Kind: RealRun, Passed: tt.run, Reason: "why", Ran: 3, Output: "out", Issues: critical[1:]})
+		both := report.with(TestResult{Kind: "run", Passed: tt.run, Reason: "why", Ran: 3, Output: "out", Issues: critical[1:]})
 		assert.Equal(t, tt.report && tt.run, both.Passed, "SX9 both must say so")
 		assert.Equal(t, TestResult{
 			Kind: "report", Passed: both.Passed, Reason: "why", Ran: 3, Output: "out",
-			Issues: []Issue{{Severity: Critical}, {Severity: minor}}, Suggestions: []string{"more"},
+			Issues: []Issue{{Severity: "critical"}, {Severity: "minor"}}, Suggestions: []string{"more"},
 		}, both)
 	}
 }

@@ -237,7 +237,7 @@ func (p played) levels() (all []delivery.Level) {
 }
 
 // sent counts messages.
-func (p played) sent(m delivery.Message) (n int) {
+func (p played) sent(m string) (n int) {
 	for _, h := range p.out.State.EventLog {
 		if h.Message == m {
 			n++

@@ -2,11 +2,19 @@ package delivery
 
 import (
 	"encoding/json"
+	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
+
+// enum has the values that a field of an Issue may have.
+func enum(field string) []string {
+	f, _ := reflect.TypeFor[Issue]().FieldByName(field)
+	return strings.Split(f.Tag.Get("enum"), ",")
+}
 
 // The names under which data is stored and shown are promises.
 func TestJSON(t *testing.T) {
@@ -16,11 +24,11 @@ func TestJSON(t *testing.T) {
 		Commands: []string{"go generate"}, Blocked: true, NeedsSubPlan: true, Reason: "r",
 	}
 	result := TestResult{
-		Kind: RealRun, Passed: true, Reason: "r", Ran: 2, Issues: []Issue{{Severity: minor, Category: smell, Description: "d", Location: "l"}},
-		Suggestions: []string{"s"}, Coverage: &coverage, Output: "o", FixPlan: &fixPlan{Items: []string{"i"}},
+		Kind: "run", Passed: true, Reason: "r", Ran: 2, Issues: []Issue{{Severity: "minor", Category: "smell", Description: "d", Location: "l"}},
+		Suggestions: []string{"s"}, Coverage: &coverage, Output: "o", FixPlan: &FixPlan{Items: []string{"i"}},
 	}
 	verdict := Verdict{
-		Kind: gateStep, Target: "p1.s1", Approved: true, Score: 90.5, Findings: []Issue{{Severity: Major, Category: otherIssue, Description: "d"}}, Evidence: []string{"e"},
+		Kind: gateStep, Target: "p1.s1", Approved: true, Score: 90.5, Findings: []Issue{{Severity: "major", Category: "other", Description: "d"}}, Evidence: []string{"e"},
 		Progress: "p", GoalAlignment: "g", Reason: "r", Recommendation: "n", Local: true, Level: LevelRemind,
 	}
 	for _, tt := range []struct {
@@ -30,7 +38,7 @@ func TestJSON(t *testing.T) {
 	}{
 		{
 			"S26 a plan",
-			Plan{ID: "p1", Goal: "g", Analysis: "a", Steps: []Step{}, Depth: 2, ParentPlanID: "p0", Status: planInProgress, Approved: true, CurrentStepIndex: 3},
+			Plan{ID: "p1", Goal: "g", Analysis: "a", Steps: []Step{}, Depth: 2, ParentPlanID: "p0", Status: stepInProgress, Approved: true, CurrentStepIndex: 3},
 			`{"id":"p1","goal":"g","analysis":"a","steps":[],"depth":2,"parentPlanId":"p0","status":"in_progress","approved":true,"currentStepIndex":3}`,
 		},
 		{
@@ -49,7 +57,7 @@ func TestJSON(t *testing.T) {
 		{
 			"S13 SC49 a result of tests", result,
 			`{"kind":"run","passed":true,"reason":"r","ran":2,"issues":[{"severity":"minor","category":"smell","description":"d","location":"l"}],
-			"suggestions":["s"],"coverage":81.5,"output":"o","fixPlan":{"items":["i"]}}`,
+			"suggestions":["s"],"coverage":81.5,"output":"o","FixPlan":{"items":["i"]}}`,
 		},
 		{
 			"S14 a verdict", verdict,
@@ -61,7 +69,7 @@ func TestJSON(t *testing.T) {
 			Metrics{1, 2, 3, 4, 5, 6, 7, 8},
 			`{"totalSteps":1,"completedSteps":2,"failedSteps":3,"blockedSteps":4,"replanCount":5,"fixCycles":6,"verificationsPassed":7,"verificationsFailed":8}`,
 		},
-		{"SC6 escalation", escalation{Issues: 4, Level: LevelCritical}, `{"issues":4,"level":"CRITICAL"}`},
+		{"SC6 escalation", Escalation{Issues: 4, Level: LevelCritical}, `{"issues":4,"level":"CRITICAL"}`},
 		{
 			"SC48 a ladder",
 			Ladder{Remind: 1, Correct: 2, Refocus: 3, CorrectAt: 4, RefocusAt: 5, CriticalAt: 6, AbortAt: 7},
@@ -74,10 +82,10 @@ func TestJSON(t *testing.T) {
 		{"S23 phases", phases.States(), `["initializing","planning","executing","testing","verifying","completed","failed","aborted","time_expired"]`},
 		{"S27 states of steps", stepPhases.States(), `["pending","in_progress","completed","failed","blocked"]`},
 		{"S26 states of plans", planPhases.States(), `["pending","in_progress","completed","failed"]`},
-		{"SC49 severities", []Severity{Critical, Major, minor}, `["critical","major","minor"]`},
-		{"SC49 categories", []Category{Bug, Security, smell, otherIssue}, `["bug","security","smell","other"]`},
+		{"SC49 severities", enum("Severity"), `["critical","major","minor"]`},
+		{"SC49 categories", enum("Category"), `["bug","security","smell","other"]`},
 		{"S35 S40 levels", levels, `["NONE","REMIND","CORRECT","REFOCUS","CRITICAL","ABORT"]`},
-		{"S41 S44 gates", []GateKind{gatePlan, gateCode, gateTest, gateStep, GateGoal}, `["plan","code","test","step","goal"]`},
+		{"S41 S44 gates", []string{gatePlan, gateCode, gateTest, gateStep, GateGoal}, `["plan","code","test","step","goal"]`},
 		{"SC46 operations", []string{OpSnapshot, OpApply, OpTest, OpRestore}, `["snapshot","apply","test","restore"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,26 +12,13 @@ type Metrics struct {
 	VerificationsFailed int `json:"verificationsFailed"` // number of verdicts that rejected, those without a model included
 }
 
-// countSteps counts the steps of the approved plans among plans.
-func (m *Metrics) countSteps(plans []Plan) {
-	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = 0, 0, 0, 0
-	for _, p := range plans {
-		if !p.Approved {
-			continue
-		}
-		m.TotalSteps += len(p.Steps)
-		for _, s := range p.Steps {
-			switch s.Status {
-			case StepCompleted:
-				m.CompletedSteps++
-			case StepFailed:
-				m.FailedSteps++
-			case StepBlocked:
-				if s.skipped() {
-					m.BlockedSteps++
-				}
-			case stepPending, stepInProgress: // not finished yet
-			}
+// countSteps counts the steps of all approved plans anew.
+func (r *run) countSteps() {
+	m, steps := &r.state.Metrics, r.state.steps()
+	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = len(steps), count(steps, StepCompleted), count(steps, StepFailed), 0
+	for _, s := range steps {
+		if s.skipped() {
+			m.BlockedSteps++
 		}
 	}
 }

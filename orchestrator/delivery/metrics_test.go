@@ -8,17 +8,17 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	m := Metrics{TotalSteps: 99, ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2}
-	m.countSteps([]Plan{
+	r := run{state: State{Metrics: Metrics{TotalSteps: 99, ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2}, Plans: []Plan{
 		{Approved: true, Steps: []Step{{Status: StepCompleted}, {Status: StepFailed, Attempts: 3}, {Status: StepBlocked}, {Status: stepPending}}},
 		{Steps: []Step{{Status: stepPending}, {Status: stepPending}}}, // rejected
-		{Approved: true, Status: planFailed, Depth: 1, Steps: []Step{{Status: StepBlocked, Attempts: 1}, {Status: stepInProgress}}},
-	})
+		{Approved: true, Status: StepFailed, Depth: 1, Steps: []Step{{Status: StepBlocked, Attempts: 1}, {Status: stepInProgress}}},
+	}}}
+	r.countSteps()
 	t.Run("S25 SC34 SC19 steps are counted anew", func(t *testing.T) {
 		assert.Equal(t, Metrics{
 			TotalSteps: 6, CompletedSteps: 1, FailedSteps: 1, BlockedSteps: 1,
 			ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2,
-		}, m)
+		}, r.state.Metrics)
 	})
 }
 
@@ -29,9 +29,10 @@ func TestMetricsLaws(t *testing.T) {
 		})
 		return Plan{Approved: rapid.Bool().Draw(r, "approved"), Steps: rapid.SliceOf(step).Draw(r, "steps")}
 	})
-	rapid.Check(t, func(r *rapid.T) {
-		var m Metrics
-		m.countSteps(rapid.SliceOf(plan).Draw(r, "plans"))
+	rapid.Check(t, func(t *rapid.T) {
+		r := run{state: State{Plans: rapid.SliceOf(plan).Draw(t, "plans")}}
+		r.countSteps()
+		m := r.state.Metrics
 		assert.LessOrEqual(t, m.CompletedSteps+m.FailedSteps+m.BlockedSteps, m.TotalSteps, "SC34")
 	})
 }

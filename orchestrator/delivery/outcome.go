@@ -19,7 +19,7 @@ type Input struct {
 	Context map[string]string `json:"context,omitempty"` // texts by name that the team should know, such as conventions of the project; nil: none
 
 	// From continues a run that ended before its goal: it is the State of its Outcome.
-	// Completed steps are kept, and an unfinished step keeps its count of attempts. Time and
+	// phaseCompleted steps are kept, and an unfinished step keeps its count of attempts. Time and
 	// escalation start at zero. Nil begins with a plan.
 	From *State `json:"from,omitempty"`
 
@@ -82,15 +82,15 @@ func (in Input) goal() string {
 	return in.Goal
 }
 
-// Outcome is the result of a run, also beside an error. Its Status is Completed if all
+// Outcome is the result of a run, also beside an error. Its Status is phaseCompleted if all
 // gates passed and no step failed. It is Partial if a step is missing or something was not
 // verified, or if the run ended before its goal with at least one step completed; else
-// OutOfBudget, Canceled or failedRun. Score is that of the goal, 0 to 100.
+// OutOfBudget, Canceled or phaseFailed. Score is that of the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
 	State   State       `json:"state"`             // state at the end, from which a further run can continue
-	Report  report      `json:"report"`            // summary for people
+	Report  Report      `json:"report"`            // summary for people
 	Changes []page.Step `json:"changes,omitempty"` // differences that accepted steps made in the project; nil: none
 	Course  []page.Step `json:"course,omitempty"`  // what members and the project did, in words; the last 1,000 turns or more
 }
@@ -101,16 +101,16 @@ func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
 // UnmarshalJSON reads the JSON of an Outcome.
 func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
-// report is the summary of a run for people.
-type report struct {
-	Steps       []stepSummary `json:"steps"`       // steps of all approved plans
+// Report is the summary of a run for people.
+type Report struct {
+	Steps       []StepSummary `json:"steps"`       // steps of all approved plans
 	Verdicts    []Verdict     `json:"verdicts"`    // verdicts in order
 	FailReasons []string      `json:"failReasons"` // why steps failed or were skipped
 	Unfinished  []string      `json:"unfinished"`  // IDs of steps of the last root plan that were not completed
 }
 
-// stepSummary is a step without its code and tests.
-type stepSummary struct {
+// StepSummary is a step without its code and tests.
+type StepSummary struct {
 	ID          string     `json:"id"`                   // plan and number: p1.s1
 	Description string     `json:"description"`          // what is to be done
 	Status      StepStatus `json:"status"`               // state in which it is
@@ -121,25 +121,25 @@ type stepSummary struct {
 // State is what a run exposes while it runs, and at its end. It holds all that a further
 // run needs to continue: see Input.From.
 type State struct {
-	ID          string              `json:"id"`                    // ID of the run
-	PrimaryGoal string              `json:"primaryGoal"`           // what is to be made
-	Status      Phase               `json:"status"`                // phase of the run
-	Plans       []Plan              `json:"plans"`                 // all plans that were made, in order
-	CurrentPlan string              `json:"currentPlan"`           // ID of the plan that is worked on; "": none
-	PlanStack   []string            `json:"planStack"`             // IDs of the plans that are executed, the root first
-	CurrentRole Role                `json:"currentRole,omitempty"` // role that was asked last; "": the run has ended
-	Iteration   int                 `json:"iteration"`             // number of the root plan that is worked on, from 1
-	StartTime   time.Time           `json:"startTime"`             // time at which the run began
-	EndTime     *time.Time          `json:"endTime"`               // time at which it ended; nil: it has not
-	TimeLimit   time.Duration       `json:"timeLimit"`             // time for the run; orchestrator.None: not limited
-	Agents      map[Role]agentState `json:"agents"`                // what the roles are doing
-	Metrics     Metrics             `json:"metrics"`               // figures so far
-	Escalation  escalation          `json:"escalation"`            // rejections in a row
-	EventLog    []Header            `json:"eventLog"`              // the last 1,000 messages
-	Dropped     int                 `json:"dropped,omitempty"`     // number of messages before them
-	Snapshot    string              `json:"snapshot,omitempty"`    // ID of the workspace's state with the last step that was accepted
-	Unrestored  bool                `json:"unrestored,omitempty"`  // true: the next run restores the workspace to Snapshot first
-	Unverified  []string            `json:"unverified,omitempty"`  // IDs of plans and steps that were accepted without a grade; "goal"
+	ID          string               `json:"id"`                    // ID of the run
+	PrimaryGoal string               `json:"primaryGoal"`           // what is to be made
+	Status      Phase                `json:"status"`                // phase of the run
+	Plans       []Plan               `json:"plans"`                 // all plans that were made, in order
+	CurrentPlan string               `json:"currentPlan"`           // ID of the plan that is worked on; "": none
+	PlanStack   []string             `json:"planStack"`             // IDs of the plans that are executed, the root first
+	CurrentRole Role                 `json:"currentRole,omitempty"` // role that was asked last; "": the run has ended
+	Iteration   int                  `json:"iteration"`             // number of the root plan that is worked on, from 1
+	StartTime   time.Time            `json:"startTime"`             // time at which the run began
+	EndTime     *time.Time           `json:"endTime"`               // time at which it ended; nil: it has not
+	TimeLimit   time.Duration        `json:"timeLimit"`             // time for the run; orchestrator.None: not limited
+	Agents      map[Role]*AgentState `json:"agents"`                // work of the roles
+	Metrics     Metrics              `json:"metrics"`               // figures so far
+	Escalation  Escalation           `json:"escalation"`            // rejections in a row
+	EventLog    []Header             `json:"eventLog"`              // the last 1,000 messages
+	Dropped     int                  `json:"dropped,omitempty"`     // number of messages before them
+	Snapshot    string               `json:"snapshot,omitempty"`    // ID of the workspace's state with the last step that was accepted
+	Unrestored  bool                 `json:"unrestored,omitempty"`  // true: the next run restores the workspace to Snapshot first
+	Unverified  []string             `json:"unverified,omitempty"`  // IDs of plans and steps that were accepted without a grade; "goal"
 }
 
 // MarshalJSON returns the JSON of a State.
@@ -148,8 +148,8 @@ func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
 // UnmarshalJSON reads the JSON of a State.
 func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
-// agentState is what a role is doing.
-type agentState struct {
+// AgentState is the work of a role.
+type AgentState struct {
 	Status     string          `json:"status"`               // "idle", "working" or "failed"
 	LastOutput string          `json:"lastOutput,omitempty"` // last answer, at most 4 KiB
 	Requests   int             `json:"requests"`             // number of requests, failed ones included
@@ -158,7 +158,7 @@ type agentState struct {
 }
 
 // validate returns why a run cannot be continued from s, or nil.
-func (s *State) validate() error {
+func (s State) validate() error {
 	var f team.Faults
 	ids := map[string]bool{}
 	for i, p := range s.Plans {
@@ -188,7 +188,7 @@ func (s *State) validate() error {
 }
 
 // plan is the plan of that ID, nil if there is none. It is valid until a plan is added.
-func (s *State) plan(id string) *Plan {
+func (s State) plan(id string) *Plan {
 	for i := range s.Plans {
 		if s.Plans[i].ID == id {
 			return &s.Plans[i]
@@ -198,7 +198,7 @@ func (s *State) plan(id string) *Plan {
 }
 
 // root is the last root plan that was approved, nil if there is none.
-func (s *State) root() *Plan {
+func (s State) root() *Plan {
 	for i := len(s.Plans) - 1; i >= 0; i-- {
 		if p := &s.Plans[i]; p.Approved && p.ParentPlanID == "" {
 			return p
@@ -207,23 +207,26 @@ func (s *State) root() *Plan {
 	return nil
 }
 
+// steps are the steps of all approved plans, in order.
+func (s State) steps() (all []Step) {
+	for _, p := range s.Plans {
+		if p.Approved {
+			all = append(all, p.Steps...)
+		}
+	}
+	return all
+}
+
 // achieved reports whether a step of a root plan was completed, in any iteration.
-func (s *State) achieved() bool {
-	return slices.ContainsFunc(s.Plans, func(p Plan) bool {
-		return p.Approved && p.ParentPlanID == "" && slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Status == StepCompleted })
-	})
+func (s State) achieved() bool {
+	return slices.ContainsFunc(s.steps(), func(step Step) bool { return step.Depth == 0 && step.Status == StepCompleted })
 }
 
 // report summarizes the plans.
-func (s *State) report(verdicts []Verdict, reasons []string) report {
-	r := report{Steps: []stepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
-	for _, p := range s.Plans {
-		if !p.Approved {
-			continue
-		}
-		for _, step := range p.Steps {
-			r.Steps = append(r.Steps, stepSummary{step.ID, step.Description, step.Status, step.Attempts, step.FailReason})
-		}
+func (s State) report(verdicts []Verdict, reasons []string) Report {
+	r := Report{Steps: []StepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
+	for _, step := range s.steps() {
+		r.Steps = append(r.Steps, step.summary())
 	}
 	if root := s.root(); root != nil {
 		for _, step := range root.Steps {
@@ -240,11 +243,11 @@ func ended(phase Phase, err error, achieved, whole bool) orchestrator.Status {
 	switch {
 	case errors.Is(err, orchestrator.ErrCanceled) && orchestrator.IsOver(err):
 		return orchestrator.Canceled
-	case phase == Completed && whole:
+	case phase == phaseCompleted && whole:
 		return orchestrator.Completed
-	case phase == Completed, achieved:
+	case phase == phaseCompleted, achieved:
 		return orchestrator.Partial
-	case phase == expiredRun, orchestrator.IsOver(err):
+	case phase == phaseExpired, orchestrator.IsOver(err):
 		return orchestrator.OutOfBudget
 	}
 	return orchestrator.Failed

@@ -60,7 +60,7 @@ func (o Outcome) Result() string {
 
 // card shows the verdict on the goal, the last one if there are several.
 func (o Outcome) card() page.Card {
-	c := page.Card{Title: "The goal is not reached", Won: o.State.Status == Completed}
+	c := page.Card{Title: "The goal is not reached", Won: o.State.Status == phaseCompleted}
 	if c.Won {
 		c.Title = "The goal is reached"
 	}

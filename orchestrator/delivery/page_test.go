@@ -96,7 +96,7 @@ func TestJudgedAndTested(t *testing.T) {
 		require.NotNil(t, e.Verdict)
 		assert.Equal(t, e.Verdict.Target, e.Target)
 		judged = append(judged, *e.Verdict)
-		if gates := map[delivery.GateKind]float64{"plan": 70, "code": 60, "test": 0, "step": 70, "goal": 80}; assert.Contains(t, gates, e.Verdict.Kind) {
+		if gates := map[string]float64{"plan": 70, "code": 60, "test": 0, "step": 70, "goal": 80}; assert.Contains(t, gates, e.Verdict.Kind) {
 			assert.Equal(t, gates[e.Verdict.Kind], e.Verdict.Threshold)
 		}
 		assert.Equal(t, e.Verdict.Score < 60, e.Text != "", "why it does not pass: %q", e.Text)

@@ -1,131 +1,126 @@
 package delivery
 
-import "github.com/convene-go/convene/fsm"
+import (
+	"slices"
 
-// Move is an event of one of the state machines.
-type Move string
+	"github.com/convene-go/convene/fsm"
+)
 
-// The moves of a run. A part of the run whose work has no grade makes a move "…_unverified"
-// in place of "…_approved" or "…_passed".
+// move is an event of one of the state machines.
+type move string
+
+// The moves of a run. Work that is kept without a grade makes the move "…_unverified" in place
+// of "…_approved" or "…_passed": see standing.kept.
 const (
-	moveStart                 Move = "start" // also of a step
-	moveContinue              Move = "continue"
-	moveRefuse                Move = "refuse"
-	movePlanRejected          Move = "plan_rejected"
-	movePlanApproved          Move = "plan_approved"
-	movePlanUnverified        Move = "plan_unverified"
-	movePlanFailed            Move = "plan_failed"
-	moveSubPlanStarted        Move = "subplan_started"
-	moveSubPlanFailed         Move = "subplan_failed"
-	moveSubPlanDone           Move = "subplan_done"
-	moveStepRetried           Move = "step_retried"
-	moveStepFailed            Move = "step_failed"
-	moveStepSkipped           Move = "step_skipped"
-	moveStepApproved          Move = "step_approved"
-	moveStepUnverified        Move = "step_unverified"
-	moveFixRejected           Move = "fix_rejected"
-	moveCodeApproved          Move = "code_approved"
-	moveCodeUnverified        Move = "code_unverified"
-	moveTestsFailed           Move = "tests_failed"
-	moveTestsPassed           Move = "tests_passed"
-	moveTestsUnverified       Move = "tests_unverified"
-	movePlanDone              Move = "plan_done"
-	moveIntegrationPassed     Move = "integration_passed"
-	moveIntegrationUnverified Move = "integration_unverified"
-	moveGoalUnmet             Move = "goal_unmet"
-	moveGoalFailed            Move = "goal_failed"
-	moveGoalApproved          Move = "goal_approved"
-	moveFail                  Move = "fail" // also of a step or a plan
-	moveExpire                Move = "expire"
-	moveAbort                 Move = "abort"
-	moveCancel                Move = "cancel"
-	moveOverspend             Move = "overspend"
+	moveStart             move = "start" // a step starts with it, too
+	moveContinue          move = "continue"
+	moveRefuse            move = "refuse"
+	movePlanRejected      move = "plan_rejected"
+	movePlanApproved      move = "plan_approved"
+	movePlanFailed        move = "plan_failed"
+	moveSubPlanStarted    move = "subplan_started"
+	moveSubPlanFailed     move = "subplan_failed"
+	moveSubPlanDone       move = "subplan_done"
+	moveStepRetried       move = "step_retried"
+	moveStepFailed        move = "step_failed"
+	moveStepSkipped       move = "step_skipped"
+	moveStepApproved      move = "step_approved"
+	moveFixRejected       move = "fix_rejected"
+	moveCodeApproved      move = "code_approved"
+	moveTestsFailed       move = "tests_failed"
+	moveTestsPassed       move = "tests_passed"
+	movePlanDone          move = "plan_done"
+	moveIntegrationPassed move = "integration_passed"
+	moveGoalUnmet         move = "goal_unmet"
+	moveGoalFailed        move = "goal_failed"
+	moveGoalApproved      move = "goal_approved"
+	moveFail              move = "fail" // a step and a plan fail with it, too
+	moveExpire            move = "expire"
+	moveAbort             move = "abort"
+	moveCancel            move = "cancel"
+	moveOverspend         move = "overspend"
 )
 
 // The moves of a step and of a plan.
 const (
-	moveSkip     Move = "skip"
-	moveRetry    Move = "retry"
-	moveDescend  Move = "descend"
-	moveAscend   Move = "ascend"
-	moveApprove  Move = "approve"
-	moveComplete Move = "complete"
+	moveSkip     move = "skip"
+	moveRetry    move = "retry"
+	moveDescend  move = "descend"
+	moveAscend   move = "ascend"
+	moveApprove  move = "approve"
+	moveComplete move = "complete"
 )
 
-// Phase is where a run is: a state of Phases.
+// Phase is where a run is: "initializing", "planning" (plans and sub-plans, and their reviews),
+// "executing" (the coder, and reviews of code), "testing" (the tester, and reviews of reports)
+// or "verifying" (gates of steps and of the goal). It ends as "completed", "failed", "aborted"
+// or "time_expired".
 type Phase string
 
 const (
 	phaseInitializing Phase = "initializing"
-	phasePlanning     Phase = "planning"  // plans and sub-plans, and their reviews
-	phaseExecuting    Phase = "executing" // the coder, and reviews of code
-	phaseTesting      Phase = "testing"   // the tester, and reviews of reports
-	phaseVerifying    Phase = "verifying" // gates of steps and of the goal
+	phasePlanning     Phase = "planning"
+	phaseExecuting    Phase = "executing"
+	phaseTesting      Phase = "testing"
+	phaseVerifying    Phase = "verifying"
+	phaseCompleted    Phase = "completed"
+	phaseFailed       Phase = "failed"
+	phaseAborted      Phase = "aborted"
+	phaseExpired      Phase = "time_expired"
 )
 
-// The phases in which a run ends.
-const (
-	Completed  Phase = "completed"
-	failedRun  Phase = "failed"
-	abortedRun Phase = "aborted"
-	expiredRun Phase = "time_expired"
-)
+type rules[P ~string] []fsm.Rule[P, move, string]
 
-// Phases returns the state machine of a run. Where several moves are allowed, the flow
-// decides. A step is retried while its Retrier says so. After that it gets a sub-plan if it
-// may have one, and fails otherwise.
-func Phases() *fsm.Table[Phase, Move, string] { return phases }
+// to are the rules of moves that lead to one state.
+func to[P ~string](state P, from []P, moves ...move) (list rules[P]) {
+	for _, on := range moves {
+		list = append(list, fsm.Rule[P, move, string]{On: on, From: from, To: state})
+	}
+	return list
+}
 
-var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+// phases is the state machine of a run. Where several moves are allowed, the flow decides. A
+// step is retried while its Retrier says so. After that it gets a sub-plan if it may have one,
+// and fails otherwise.
+var phases = fsm.MustNew(fsm.Definition[Phase, move, string]{
 	Initial:  phaseInitializing,
-	States:   []Phase{phaseInitializing, phasePlanning, phaseExecuting, phaseTesting, phaseVerifying, Completed, failedRun, abortedRun, expiredRun},
-	Terminal: []Phase{Completed, failedRun, abortedRun, expiredRun},
-	Rules: []fsm.Rule[Phase, Move, string]{
-		{On: moveStart, From: []Phase{phaseInitializing}, To: phasePlanning},
-		{On: moveContinue, From: []Phase{phaseInitializing}, To: phaseExecuting},
-		{On: moveRefuse, From: []Phase{phaseInitializing}, To: failedRun},
+	States:   []Phase{phaseInitializing, phasePlanning, phaseExecuting, phaseTesting, phaseVerifying, phaseCompleted, phaseFailed, phaseAborted, phaseExpired},
+	Terminal: []Phase{phaseCompleted, phaseFailed, phaseAborted, phaseExpired},
+	Rules: slices.Concat(
+		to(phasePlanning, []Phase{phaseInitializing}, moveStart),
+		to(phaseExecuting, []Phase{phaseInitializing}, moveContinue),
+		to(phaseFailed, []Phase{phaseInitializing}, moveRefuse),
 
-		{On: movePlanRejected, From: []Phase{phasePlanning}, To: phasePlanning},
-		{On: movePlanApproved, From: []Phase{phasePlanning}, To: phaseExecuting},
-		{On: movePlanUnverified, From: []Phase{phasePlanning}, To: phaseExecuting},
-		{On: moveSubPlanFailed, From: []Phase{phasePlanning, phaseExecuting}, To: phaseExecuting},
-		{On: movePlanFailed, From: []Phase{phasePlanning}, To: failedRun},
+		to(phasePlanning, []Phase{phasePlanning}, movePlanRejected),
+		to(phaseExecuting, []Phase{phasePlanning}, movePlanApproved, unverified.kept(movePlanApproved)),
+		to(phaseExecuting, []Phase{phasePlanning, phaseExecuting}, moveSubPlanFailed),
+		to(phaseFailed, []Phase{phasePlanning}, movePlanFailed),
 
-		{On: moveStepRetried, From: []Phase{phaseExecuting, phaseVerifying}, To: phaseExecuting},
-		{On: moveStepFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phaseExecuting},
-		{On: moveStepSkipped, From: []Phase{phaseExecuting}, To: phaseExecuting},
-		{On: moveFixRejected, From: []Phase{phaseExecuting}, To: phaseExecuting},
-		{On: moveSubPlanStarted, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
-		{On: moveGoalUnmet, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: phasePlanning},
-		{On: moveGoalFailed, From: []Phase{phaseExecuting, phaseTesting, phaseVerifying}, To: failedRun},
-		{On: moveCodeApproved, From: []Phase{phaseExecuting}, To: phaseTesting},
-		{On: moveCodeUnverified, From: []Phase{phaseExecuting}, To: phaseTesting},
-		{On: moveSubPlanDone, From: []Phase{phaseExecuting}, To: phaseTesting},
-		{On: movePlanDone, From: []Phase{phaseExecuting}, To: phaseTesting},
+		to(phaseExecuting, []Phase{phaseExecuting, phaseVerifying}, moveStepRetried),
+		to(phaseExecuting, []Phase{phaseExecuting, phaseTesting, phaseVerifying}, moveStepFailed),
+		to(phaseExecuting, []Phase{phaseExecuting}, moveStepSkipped, moveFixRejected),
+		to(phasePlanning, []Phase{phaseExecuting, phaseTesting, phaseVerifying}, moveSubPlanStarted, moveGoalUnmet),
+		to(phaseFailed, []Phase{phaseExecuting, phaseTesting, phaseVerifying}, moveGoalFailed),
+		to(phaseTesting, []Phase{phaseExecuting}, moveCodeApproved, unverified.kept(moveCodeApproved), moveSubPlanDone, movePlanDone),
 
-		{On: moveTestsFailed, From: []Phase{phaseTesting}, To: phaseExecuting},
-		{On: moveTestsPassed, From: []Phase{phaseTesting}, To: phaseVerifying},
-		{On: moveTestsUnverified, From: []Phase{phaseTesting}, To: phaseVerifying},
-		{On: moveIntegrationPassed, From: []Phase{phaseTesting}, To: phaseVerifying},
-		{On: moveIntegrationUnverified, From: []Phase{phaseTesting}, To: phaseVerifying},
+		to(phaseExecuting, []Phase{phaseTesting}, moveTestsFailed),
+		to(phaseVerifying, []Phase{phaseTesting}, moveTestsPassed, unverified.kept(moveTestsPassed)),
+		to(phaseVerifying, []Phase{phaseTesting}, moveIntegrationPassed, unverified.kept(moveIntegrationPassed)),
 
-		{On: moveStepApproved, From: []Phase{phaseVerifying}, To: phaseExecuting},
-		{On: moveStepUnverified, From: []Phase{phaseVerifying}, To: phaseExecuting},
-		{On: moveGoalApproved, From: []Phase{phaseVerifying}, To: Completed},
+		to(phaseExecuting, []Phase{phaseVerifying}, moveStepApproved, unverified.kept(moveStepApproved)),
+		to(phaseCompleted, []Phase{phaseVerifying}, moveGoalApproved),
 
-		{On: moveFail, To: failedRun},
-		{On: moveExpire, To: expiredRun},
-		{On: moveAbort, To: abortedRun},
-		{On: moveCancel, To: abortedRun},
-		{On: moveOverspend, To: abortedRun},
-	},
+		to(phaseFailed, nil, moveFail),
+		to(phaseExpired, nil, moveExpire),
+		to(phaseAborted, nil, moveAbort, moveCancel, moveOverspend),
+	),
 })
 
-// StepStatus is where a step is: "pending", "in_progress" or one of these.
+// StepStatus is where a step or a plan is. A run that ends early leaves them "pending" or
+// "in_progress".
 type StepStatus string
 
-// The states in which a step is at the end of its plan. A run that ends earlier leaves
-// steps "pending" or "in_progress".
+// The states in which steps are at the end of their plan. A plan is never blocked.
 const (
 	StepCompleted StepStatus = "completed"
 	StepFailed    StepStatus = "failed"
@@ -139,39 +134,29 @@ const (
 
 // stepPhases is the state machine of a step. A step that is skipped stays blocked. A
 // step that descends into a sub-plan ascends from it, or fails with it.
-var stepPhases = fsm.MustNew(fsm.Definition[StepStatus, Move, string]{
+var stepPhases = fsm.MustNew(fsm.Definition[StepStatus, move, string]{
 	Initial:  stepPending,
 	States:   []StepStatus{stepPending, stepInProgress, StepCompleted, StepFailed, StepBlocked},
 	Terminal: []StepStatus{StepCompleted, StepFailed},
-	Rules: []fsm.Rule[StepStatus, Move, string]{
-		{On: moveStart, From: []StepStatus{stepPending}, To: stepInProgress},
-		{On: moveSkip, From: []StepStatus{stepPending}, To: StepBlocked},
-		{On: moveRetry, From: []StepStatus{stepInProgress}, To: stepInProgress},
-		{On: moveDescend, From: []StepStatus{stepInProgress}, To: StepBlocked},
-		{On: moveAscend, From: []StepStatus{StepBlocked}, To: stepInProgress},
-		{On: moveComplete, From: []StepStatus{stepInProgress}, To: StepCompleted},
-		{On: moveFail, To: StepFailed},
-	},
+	Rules: slices.Concat(
+		to(stepInProgress, []StepStatus{stepPending}, moveStart),
+		to(StepBlocked, []StepStatus{stepPending}, moveSkip),
+		to(stepInProgress, []StepStatus{stepInProgress}, moveRetry),
+		to(StepBlocked, []StepStatus{stepInProgress}, moveDescend),
+		to(stepInProgress, []StepStatus{StepBlocked}, moveAscend),
+		to(StepCompleted, []StepStatus{stepInProgress}, moveComplete),
+		to(StepFailed, nil, moveFail),
+	),
 })
 
-// planStatus is where a plan is: "pending", "in_progress", "completed" or "failed".
-type planStatus string
-
-const (
-	planPending    planStatus = "pending"
-	planInProgress planStatus = "in_progress"
-	planCompleted  planStatus = "completed"
-	planFailed     planStatus = "failed"
-)
-
 // planPhases is the state machine of a plan.
-var planPhases = fsm.MustNew(fsm.Definition[planStatus, Move, string]{
-	Initial:  planPending,
-	States:   []planStatus{planPending, planInProgress, planCompleted, planFailed},
-	Terminal: []planStatus{planCompleted, planFailed},
-	Rules: []fsm.Rule[planStatus, Move, string]{
-		{On: moveApprove, From: []planStatus{planPending}, To: planInProgress},
-		{On: moveComplete, From: []planStatus{planInProgress}, To: planCompleted},
-		{On: moveFail, To: planFailed},
-	},
+var planPhases = fsm.MustNew(fsm.Definition[StepStatus, move, string]{
+	Initial:  stepPending,
+	States:   []StepStatus{stepPending, stepInProgress, StepCompleted, StepFailed},
+	Terminal: []StepStatus{StepCompleted, StepFailed},
+	Rules: slices.Concat(
+		to(stepInProgress, []StepStatus{stepPending}, moveApprove),
+		to(StepCompleted, []StepStatus{stepInProgress}, moveComplete),
+		to(StepFailed, nil, moveFail),
+	),
 })

@@ -14,7 +14,7 @@ import (
 )
 
 // moves lists all that a table allows, a line a state: "event>target" in order.
-func moves[S ~string](table *fsm.Table[S, Move, string]) map[S]string {
+func moves[S ~string](table *fsm.Table[S, move, string]) map[S]string {
 	all := map[S]string{}
 	for _, state := range table.States() {
 		var options []string
@@ -50,7 +50,7 @@ func TestPhases(t *testing.T) {
 				"tests_passed>verifying tests_unverified>verifying integration_passed>verifying integration_unverified>verifying" + always,
 			phaseVerifying: "step_approved>executing step_unverified>executing step_retried>executing step_failed>executing " +
 				"subplan_started>planning goal_unmet>planning goal_failed>failed goal_approved>completed" + always,
-			Completed: "", failedRun: "", abortedRun: "", expiredRun: "",
+			Completed: "", phaseFailed: "", phaseAborted: "", phaseExpired: "",
 		}), moves(phases))
 	})
 	t.Run("SC54 S27 SC19 the step", func(t *testing.T) {
@@ -62,18 +62,19 @@ func TestPhases(t *testing.T) {
 		}), moves(stepPhases))
 	})
 	t.Run("SC54 S26 the plan", func(t *testing.T) {
-		assert.Equal(t, want(map[planStatus]string{
-			planPending:    "approve>in_progress fail>failed",
-			planInProgress: "complete>completed fail>failed",
-			planCompleted:  "", planFailed: "",
+		assert.Equal(t, want(map[StepStatus]string{
+			stepPending:    "approve>in_progress fail>failed",
+			stepInProgress: "complete>completed fail>failed",
+			StepCompleted:  "", StepFailed: "",
 		}), moves(planPhases))
 	})
 }
 
-// The page of the team has the machines of steps and plans, too.
+// The page of the team has the machines of runs, steps and plans.
 func TestDiagrams(t *testing.T) {
 	page, err := os.ReadFile("../../docs/delivery.md")
 	require.NoError(t, err)
+	assert.Contains(t, string(page), phases.Mermaid(""))
 	assert.Contains(t, string(page), stepPhases.Mermaid(""))
 	assert.Contains(t, string(page), planPhases.Mermaid(""))
 }
@@ -89,13 +90,13 @@ func TestPhasesLaws(t *testing.T) {
 				break
 			}
 			o := rapid.SampledFrom(options).Draw(r, "move")
-			if o.To == Completed {
+			if o.To == phaseCompleted {
 				assert.Equal(t, phaseVerifying, state)
 				assert.Equal(t, moveGoalApproved, o.Event)
 			}
 			state = o.To
 		}
-		for _, end := range []Move{moveFail, moveExpire, moveAbort, moveCancel, moveOverspend} {
+		for _, end := range []move{moveFail, moveExpire, moveAbort, moveCancel, moveOverspend} {
 			_, ok := phases.Next(state, end)
 			assert.Equal(t, !phases.Terminal(state), ok, "S6 S53")
 		}

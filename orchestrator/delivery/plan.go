@@ -18,7 +18,7 @@ type Plan struct {
 	Steps            []Step     `json:"steps"`                  // steps as the planner gave them
 	Depth            int        `json:"depth"`                  // number of plans above it, 0 to Bounds.Depth
 	ParentPlanID     string     `json:"parentPlanId,omitempty"` // ID of the plan whose step it is for; "": it is a root
-	Status           planStatus `json:"status"`                 // state in which it is
+	Status           StepStatus `json:"status"`                 // state in which it is
 	Approved         bool       `json:"approved,omitempty"`     // true: it was executed
 	CurrentStepIndex int        `json:"currentStepIndex"`       // index of the step that began last
 }
@@ -45,6 +45,17 @@ type Step struct {
 // skipped reports whether a step is blocked because one that it needs failed; a step that
 // is blocked after an attempt has a running sub-plan.
 func (s Step) skipped() bool { return s.Status == StepBlocked && s.Attempts == 0 }
+
+// lost reports whether a step failed or was skipped.
+func (s Step) lost() bool { return s.Status == StepFailed || s.skipped() }
+
+// open reports whether a step is not finished.
+func (s Step) open() bool { return s.Status != StepCompleted && !s.lost() }
+
+// summary is a step without its code and tests.
+func (s Step) summary() StepSummary {
+	return StepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}
+}
 
 // faults says why a plan is rejected without asking a model; rejected is the plan that
 // was rejected before it, nil if there is none.
@@ -131,18 +142,11 @@ func join(numbers []int) string {
 func (p Plan) unmet(acceptable int) string {
 	var lost, open []int
 	for _, s := range p.Steps {
-		switch s.Status {
-		case stepPending, stepInProgress:
-			open = append(open, s.Number)
-		case StepBlocked:
-			if s.skipped() {
-				lost = append(lost, s.Number)
-			} else {
-				open = append(open, s.Number)
-			}
-		case StepFailed:
+		switch {
+		case s.lost():
 			lost = append(lost, s.Number)
-		case StepCompleted:
+		case s.open():
+			open = append(open, s.Number)
 		}
 	}
 	switch {

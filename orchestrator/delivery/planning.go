@@ -20,7 +20,7 @@ type planJob struct {
 	end        time.Duration // after which no further plan is asked for
 	until      time.Duration // after which no call begins
 	least      int           // steps
-	parentPlan string        // of a sub-plan
+	parentPlan string        // plan that a sub-plan is for; "": a root plan
 	parentStep *Step
 	blocked    *Blocked
 }
@@ -48,39 +48,16 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 	of := orchestrator.Working{Role: rolePlan, ID: j.target(), Group: j.parentPlan}
 	var tries []orchestrator.Try
 	for d := (drafting{}); ; {
-		if c.Elapsed() >= j.end {
-			return "", errLate
-		}
-		answer, err := r.askPlan(c, j, d)
+		p, gate, err := r.draft(c, j, d)
 		if err != nil {
 			return "", err
 		}
-		if answer.failed != nil {
-			return "", team.Fail(ErrPlanning, "planning: the planner failed: %w", answer.failed)
-		}
-		if j.parentStep == nil {
-			r.tell("Plan", answer.value.turn("plan"))
-		} else {
-			r.tell("Plan for "+r.title(j.target()), answer.value.turn("sub-plan"))
-		}
-		p := r.newPlan(c, j, answer.value)
-		gate, err := r.reviewPlan(c, j, draftPlan{p, d.before, answer.backup})
-		if err == nil && gate.standing != rejected {
-			err = r.approve(c, p.ID, gate)
-			if err == nil {
-				return p.ID, nil
-			}
-		}
-		if _, part := isPart(err); err != nil && !part {
-			return "", err
-		}
-		r.movePlan(p.ID, moveFail)
-		if err != nil {
-			return "", err
+		if gate.standing != rejected {
+			return p.ID, nil
 		}
 		tries = append(tries, gate.try(cmp.Or(d.next.Agent, r.agent(Planner))))
 		d.before, d.reasons = p, append(d.reasons, gate.why)
-		if d.next, err = r.again(c, of, tries); err != nil {
+		if d.next, err = r.again(c, of, tries, j.end); err != nil {
 			return "", err
 		}
 		if !d.next.Retry {
@@ -89,29 +66,57 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 		if d.next.Feedback != "" {
 			d.reasons = []string{d.next.Feedback}
 		}
-		if err := c.Sleep(r.wait(c, d.next, j.end)); err != nil {
-			return "", err
-		}
 		r.fire(c, movePlanRejected)
 	}
 }
 
+// draft has a plan made and reviewed. It is in progress, unless the ruling is that it is
+// rejected.
+func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruling, error) {
+	if c.Elapsed() >= j.end {
+		return nil, ruling{}, errLate
+	}
+	answer, err := r.askPlan(c, j, d)
+	if err != nil {
+		return nil, ruling{}, err
+	}
+	if answer.failed != nil {
+		return nil, ruling{}, team.Fail(ErrPlanning, "planning: the planner failed: %w", answer.failed)
+	}
+	if j.parentStep == nil {
+		r.tell("Plan", answer.value.turn("plan"))
+	} else {
+		r.tell("Plan for "+r.title(j.target()), answer.value.turn("sub-plan"))
+	}
+	p := r.newPlan(c, j, answer.value)
+	gate, err := r.reviewPlan(c, j, draftPlan{p, d.before, answer.backup})
+	if err == nil && gate.standing != rejected {
+		if err = r.approve(c, p.ID, gate); err == nil {
+			return p, gate, nil
+		}
+	}
+	if tolerated(err) == nil {
+		r.movePlan(p.ID, moveFail)
+	}
+	return p, gate, err
+}
+
 // approve has a plan executed that passed its gate, or has no grade.
 func (r *run) approve(c *orchestrator.Context, id string, gate ruling) error {
-	on := gate.kept(movePlanApproved, movePlanUnverified)
+	on := gate.kept(movePlanApproved)
 	if err := r.allow(c, "plan/"+id, on); err != nil {
 		return err
 	}
 	r.fire(c, on)
 	r.state.plan(id).Approved = true
 	r.movePlan(id, moveApprove)
-	r.state.Metrics.countSteps(r.state.Plans)
+	r.countSteps()
 	return nil
 }
 
 // drafting is what a further plan goes by.
 type drafting struct {
-	before  *Plan // that was rejected; nil: there is none
+	before  *Plan // plan that was rejected; nil: there is none
 	reasons []string
 	next    orchestrator.Again
 }
@@ -151,7 +156,7 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 // newPlan makes a plan from an answer.
 func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	p := Plan{ID: fmt.Sprintf("p%d", len(r.state.Plans)+1), Goal: j.goal, Analysis: a.Analysis, Steps: []Step{}, ParentPlanID: j.parentPlan}
-	p.Status = planPending
+	p.Status = stepPending
 	most, parent := 0, ""
 	if retries, ok := r.Rules.Retrier.(Retries); ok {
 		most = retries.of(roleStep).Max
@@ -179,7 +184,7 @@ func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 type draftPlan struct {
 	*Plan
 
-	before *Plan // that was rejected
+	before *Plan // plan that was rejected; nil: there is none
 	backup bool  // it is from Rules.Fallback
 }
 
@@ -193,12 +198,12 @@ func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (rulin
 }
 
 // movePlan fires an event of a plan.
-func (r *run) movePlan(id string, on Move) {
+func (r *run) movePlan(id string, on move) {
 	team.MachineAt(r.kernel, "plan/"+id, planPhases, &r.state.plan(id).Status).Fire(nil, on)
 }
 
-// subPlan makes and executes a sub-plan for a step. The text says why it failed.
-func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) (string, error) {
+// subPlan makes and executes a sub-plan for a step. The error is a setback if it fails.
+func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) error {
 	parent := r.state.PlanStack[len(r.state.PlanStack)-1]
 	r.fire(c, moveSubPlanStarted)
 	id, err := r.plan(c, planJob{
@@ -207,30 +212,26 @@ func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reaso
 	})
 	if errors.Is(err, ErrPlanning) {
 		r.fire(c, moveSubPlanFailed)
-		return prompt.OneLine(err.Error()), nil
+		return setback{lost, prompt.OneLine(err.Error())}
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	for _, sub := range r.state.plan(id).Steps {
 		s.SubSteps = append(s.SubSteps, sub.ID)
 	}
-	why, err := r.execute(c, id, end)
-	if part, ok := isPart(err); ok {
-		why, err = prompt.OneLine(part.Error()), nil
-	} else if errors.Is(err, errLate) {
-		why, err = stepBudget, nil
-	}
-	if err != nil {
-		return "", err
+	err = r.execute(c, id, end)
+	why := lossOf(err)
+	if err != nil && why == "" {
+		return err
 	}
 	r.state.PlanStack = r.state.PlanStack[:len(r.state.PlanStack)-1]
 	r.state.CurrentPlan = parent
 	if why != "" {
 		r.movePlan(id, moveFail)
 		r.fire(c, moveSubPlanFailed)
-		return why, nil
+		return setback{lost, why}
 	}
 	r.movePlan(id, moveComplete)
-	return "", nil
+	return nil
 }

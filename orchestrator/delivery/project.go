@@ -15,9 +15,8 @@ import (
 // project calls the workspace, and retries a failed call. Without a workspace it does
 // nothing.
 func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (T, error) {
-	return try(r, c, trying{agent: r.Agents.Workspace, until: until, event: about(op, "")}, func(name string) (v T, err error) {
-		total := max(r.callTime(c), time.Second)
-		req := agent.Request{Op: op, Prompt: r.begun(), Limits: agent.Limits{Attempts: 1, Total: total}}
+	return try(r, c, trying{r.Agents.Workspace, until, about(op, "")}, func(name string) (v T, err error) {
+		req := agent.Request{Op: op, Prompt: r.begun(), Limits: agent.Limits{Attempts: 1, Total: max(r.callTime(c), time.Second)}}
 		if input != nil {
 			req.Input = agent.JSON(input)
 		}
@@ -38,41 +37,38 @@ func (r *run) begun() string {
 	return "for the run that began at " + r.state.StartTime.Format(time.RFC3339Nano)
 }
 
-// broken returns what an error of the workspace means: a reason why the step fails, or an
-// error that ends more.
-func (r *run) broken(c *orchestrator.Context, op string, err error) (string, error) {
+// broken returns what an error of the workspace means for the part of the run that needs it: it
+// fails, unless the error ends more.
+func (r *run) broken(c *orchestrator.Context, op string, err error) error {
 	if err == nil {
-		return "", nil
+		return nil
 	}
 	if err = r.cause(c, err); stops(err) {
-		return "", err
+		return err
 	}
 	why := fmt.Sprintf("the workspace could not %s: %s", op, prompt.OneLine(err.Error()))
 	r.warn(c, "workspace", op, "%s", why)
-	return why, nil
+	return partError{errors.New(why)}
 }
 
-// notDone is broken for what an attempt needs: a reason fails the step.
-func (r *run) notDone(c *orchestrator.Context, op string, err error) error {
-	why, err := r.broken(c, op, err)
-	if why != "" {
-		return partError{errors.New(why)}
+// tolerated returns err if it ends more than a part of the run.
+func tolerated(err error) error {
+	if _, part := isPart(err); part {
+		return nil
 	}
 	return err
 }
 
 // keep records the state of the project before a step.
-func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
+func (r *run) keep(c *orchestrator.Context, w *work) error {
 	if r.Agents.Workspace == "" {
-		return "", nil
+		return nil
+	}
+	if err := r.goBack(c); err != nil {
+		return err
 	}
 	if r.state.Unrestored {
-		if err := r.goBack(c); err != nil {
-			return "", err
-		}
-		if r.state.Unrestored {
-			return "the workspace could not be restored", nil
-		}
+		return partError{errors.New("the workspace could not be restored")}
 	}
 	snap, err := project[Snapshot](r, c, OpSnapshot, w.end, SnapshotRequest{})
 	w.base = snap.ID
@@ -83,30 +79,35 @@ func (r *run) keep(c *orchestrator.Context, w *work) (string, error) {
 }
 
 // apply writes code into the project. A reason: a path was refused.
-func (r *run) apply(c *orchestrator.Context, out CodeOutput) (string, error) {
+func (r *run) apply(c *orchestrator.Context, out CodeOutput) (refused string, err error) {
 	if r.Agents.Workspace == "" {
 		return "", nil
 	}
-	_, err := project[struct{}](r, c, OpApply, r.limit, ApplyRequest{slices.Concat([]File{}, out.Files, out.Tests)})
+	_, err = project[struct{}](r, c, OpApply, r.limit, ApplyRequest{slices.Concat([]File{}, out.Files, out.Tests)})
 	if errors.Is(err, ErrUnsafePath) {
 		return "a file was refused: " + prompt.OneLine(err.Error()), nil
 	}
-	return "", r.notDone(c, OpApply, err)
+	return "", r.broken(c, OpApply, err)
 }
 
-// runTests runs the project's tests; nil: there is no project.
-func (r *run) runTests(c *orchestrator.Context, until time.Duration) (*TestResult, error) {
+// runTests runs the project's tests, and records the result; nil: there is no project.
+func (r *run) runTests(c *orchestrator.Context, w *work) (*TestResult, error) {
 	if r.Agents.Workspace == "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	res, err := project[TestResult](r, c, OpTest, until, nil)
-	return &res, r.notDone(c, OpTest, err)
+	res, err := project[TestResult](r, c, OpTest, w.end, nil)
+	if err != nil {
+		return nil, r.broken(c, OpTest, err)
+	}
+	r.emit(c, EventProjectTested, Event{Header: Header{Target: w.target()}, Tests: &res})
+	r.tell(r.title(w.target()), res.turn())
+	return &res, nil
 }
 
 // restore restores the project to a snapshot; "": there is none, and nothing happens.
-func (r *run) restore(c *orchestrator.Context, id string) (string, error) {
+func (r *run) restore(c *orchestrator.Context, id string) error {
 	if r.Agents.Workspace == "" || id == "" {
-		return "", nil
+		return nil
 	}
 	_, err := project[struct{}](r, c, OpRestore, r.limit, Snapshot{ID: id})
 	r.state.Unrestored = err != nil
@@ -127,8 +128,7 @@ func (r *run) accept(c *orchestrator.Context, w *work) error {
 		r.emit(c, EventProjectChanged, about(w.ID, snap.Diff))
 		r.out.Changes = append(r.out.Changes, change(r.title(w.ID), snap.Diff))
 	}
-	_, err = r.broken(c, OpSnapshot, err)
-	return err
+	return tolerated(r.broken(c, OpSnapshot, err))
 }
 
 // goBack restores the project first of all, if an earlier run could not.
@@ -136,8 +136,7 @@ func (r *run) goBack(c *orchestrator.Context) error {
 	if !r.state.Unrestored {
 		return nil
 	}
-	_, err := r.restore(c, r.state.Snapshot)
-	return err
+	return tolerated(r.restore(c, r.state.Snapshot))
 }
 
 // restoreTime is how long the workspace may take to restore the project at the end.

@@ -29,7 +29,7 @@ const (
 // Request.Input, never part of a prompt.
 type promptData struct {
 	Op                 string
-	Gate               GateKind
+	Gate               string
 	Threshold          float64 // 0 to 100
 	MinSteps, MaxSteps int
 	Iteration          int
@@ -50,7 +50,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 			}
 		}
 	}
-	for _, gate := range []GateKind{gatePlan, gateCode, gateTest, gateStep, GateGoal} {
+	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, GateGoal} {
 		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate})
 	}
 	return team.Prompts(ownPrompts, host, samples, 0, nil)
@@ -89,8 +89,8 @@ type Blocked struct {
 type lastIteration struct {
 	Reason    string        `json:"reason"`            // why the goal was not reached
 	Verdict   *Verdict      `json:"verdict,omitempty"` // verdict on the goal; nil: it was not judged
-	Completed []stepSummary `json:"completed"`         // steps that were completed
-	Failed    []stepSummary `json:"failed"`            // steps that failed, were skipped or not finished
+	Completed []StepSummary `json:"completed"`         // steps that were completed
+	Failed    []StepSummary `json:"failed"`            // steps that failed, were skipped or not finished
 }
 
 // Task is a step as its coder gets it.
@@ -134,14 +134,14 @@ type TestInput struct {
 	Context  map[string]string `json:"context,omitempty"`  // texts of the Input, by name
 	Step     *Task             `json:"step,omitempty"`     // step to test; nil: the whole
 	Code     *CodeOutput       `json:"code,omitempty"`     // code of the step
-	Steps    []stepSummary     `json:"steps,omitempty"`    // steps of the whole
+	Steps    []StepSummary     `json:"steps,omitempty"`    // steps of the whole
 	Run      *TestResult       `json:"run,omitempty"`      // real run of the tests; nil: there is no project
 	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
 // VerifyInput is what a supervisor gets.
 type VerifyInput struct {
-	Gate      GateKind          `json:"gate"`              // what is judged
+	Gate      string            `json:"gate"`              // what is judged
 	Threshold float64           `json:"threshold"`         // score that passes, 0 to 100; 0: any
 	Goal      string            `json:"goal"`              // goal of the run
 	Context   map[string]string `json:"context,omitempty"` // texts of the Input, by name
@@ -149,7 +149,7 @@ type VerifyInput struct {
 	Step      *Task             `json:"step,omitempty"`    // step to judge, or whose code or report; nil: none
 	Code      *CodeOutput       `json:"code,omitempty"`    // code to judge; nil: none
 	Tests     *TestResult       `json:"tests,omitempty"`   // report of tests; nil: none
-	Steps     []stepSummary     `json:"steps"`             // steps of all plans so far
+	Steps     []StepSummary     `json:"steps"`             // steps of all plans so far
 	Last      []Verdict         `json:"last,omitempty"`    // last five verdicts
 }
 
@@ -170,7 +170,7 @@ type (
 		Issues      []Issue  `json:"issues,omitempty"`
 		Suggestions []string `json:"suggestions,omitempty"`
 		Coverage    *float64 `json:"coverage,omitempty" min:"0" max:"100"`
-		FixPlan     *fixPlan `json:"fixPlan,omitempty"`
+		FixPlan     *FixPlan `json:"FixPlan,omitempty"`
 	}
 	verdictAnswer struct {
 		Approved       bool     `json:"approved"`

@@ -40,36 +40,31 @@ type Rules struct {
 // count. A step without Evidence is rejected, whatever its Score. A Grader that fails twice
 // leaves the work ungraded. Nil asks the supervisor.
 type Graders struct {
-	Plan Grader // grader of plans, before they are executed
-	Code Grader // grader of code, before it is tested
-	Test Grader // grader of reports of tests
-	Step Grader // grader of steps whose tests pass
-	Goal Grader // grader of the whole
+	Plan orchestrator.Grader[VerifyInput, Verdict] // grader of plans, before they are executed
+	Code orchestrator.Grader[VerifyInput, Verdict] // grader of code, before it is tested
+	Test orchestrator.Grader[VerifyInput, Verdict] // grader of reports of tests
+	Step orchestrator.Grader[VerifyInput, Verdict] // grader of steps whose tests pass
+	Goal orchestrator.Grader[VerifyInput, Verdict] // grader of the whole
 }
 
-// Grader grades one kind of work.
-type Grader = orchestrator.Grader[VerifyInput, Verdict]
-
-func (g Graders) of(kind GateKind) Grader {
-	return map[GateKind]Grader{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
+func (g Graders) of(kind string) orchestrator.Grader[VerifyInput, Verdict] {
+	return map[string]orchestrator.Grader[VerifyInput, Verdict]{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
 }
 
 // Gates decide about graded work that is approved, by gate. Before them come conditions that
 // no score overrules: code without a critical security issue, a step with evidence. Accept
-// passes the work; Revise and Discard reject it. The default of each is [Passing].
+// passes the work; Revise and Discard reject it. Standing.Of is the plan or step, and its plan.
+// The default of each is [Passing].
 type Gates struct {
-	Plan Gate `json:"plan"` // gate of plans
-	Code Gate `json:"code"` // gate of code
-	Test Gate `json:"test"` // gate of reports of tests
-	Step Gate `json:"step"` // gate of steps
-	Goal Gate `json:"goal"` // gate of the whole
+	Plan grading.Gate[grading.Standing, grading.Decision] `json:"plan"` // gate of plans
+	Code grading.Gate[grading.Standing, grading.Decision] `json:"code"` // gate of code
+	Test grading.Gate[grading.Standing, grading.Decision] `json:"test"` // gate of reports of tests
+	Step grading.Gate[grading.Standing, grading.Decision] `json:"step"` // gate of steps
+	Goal grading.Gate[grading.Standing, grading.Decision] `json:"goal"` // gate of the whole
 }
 
-// Gate decides about one kind of work. Standing.Of is the plan or step, and its plan.
-type Gate = grading.Gate[grading.Standing, grading.Decision]
-
-func (g Gates) of(kind GateKind) Gate {
-	return map[GateKind]Gate{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
+func (g Gates) of(kind string) grading.Gate[grading.Standing, grading.Decision] {
+	return map[string]grading.Gate[grading.Standing, grading.Decision]{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
 }
 
 // Passing is the Gate that accepts what reaches Standing.Threshold, which is that of
@@ -178,19 +173,6 @@ func isPart(err error) (error, bool) {
 	return part.error, ok
 }
 
-// ruled returns what a rule answers. If it panics or check finds a fault, which is a text,
-// the error fails the part that needed it.
-func ruled[T any](r *run, c *orchestrator.Context, rule, who string, ask func() T, check func(T) string) (T, error) {
-	answer, err := team.Rule(r.kernel, c, who, "Rules."+rule, func() (T, error) {
-		answer := ask()
-		if fault := check(answer); fault != "" {
-			return answer, errors.New(fault)
-		}
-		return answer, nil
-	})
-	return answer, r.part(err)
-}
-
 // part returns the error of a rule or a Permit as one that fails a part of the run, and
 // remembers it for the end of the run.
 func (r *run) part(err error) error {
@@ -205,12 +187,6 @@ func (r *run) part(err error) error {
 
 // allow asks the Permit about a move of the run, before the work that it stands for. path
 // says which part it is about.
-func (r *run) allow(c *orchestrator.Context, path string, on Move) error {
+func (r *run) allow(c *orchestrator.Context, path string, on move) error {
 	return r.part(team.MachineAt(r.kernel, path, phases, &r.state.Status).Allow(c, on))
-}
-
-// again returns what the Retrier says after tries of work that were not good enough.
-func (r *run) again(c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
-	next, err := team.Again(r.kernel, c, r.Rules.Retrier, of, tries)
-	return next, r.part(err)
 }

@@ -3,7 +3,10 @@ package delivery_test
 import (
 	"errors"
 	"fmt"
+	"go/token"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,14 +52,14 @@ func (asking) Grade(c *orchestrator.Context, work delivery.VerifyInput) (v deliv
 }
 
 // grades is a Grader with one score.
-func grades(score float64) delivery.Grader {
+func grades(score float64) orchestrator.Grader[delivery.VerifyInput, delivery.Verdict] {
 	return orchestrator.GradeWith(func(*orchestrator.Context, delivery.VerifyInput) (delivery.Verdict, error) {
 		return delivery.Verdict{Approved: true, Score: score, Evidence: []string{"counted"}}, nil
 	})
 }
 
 // verdicts are the scores of a gate, in order.
-func (p played) verdicts(gate delivery.GateKind) (scores []float64) {
+func (p played) verdicts(gate string) (scores []float64) {
 	for _, v := range p.out.Report.Verdicts {
 		if v.Kind == gate {
 			scores = append(scores, v.Score)
@@ -181,6 +184,48 @@ func TestRules(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
+}
+
+// unnamed adds the types of the package that are reached from t and that a host cannot name.
+func unnamed(t reflect.Type, seen map[reflect.Type]bool, found *[]string) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	if strings.HasSuffix(t.PkgPath(), "/delivery") && !token.IsExported(t.Name()) {
+		*found = append(*found, t.String())
+	}
+	switch t.Kind() { //nolint:exhaustive // the others are made of no types
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if f.IsExported() {
+				unnamed(f.Type, seen, found)
+			}
+		}
+	case reflect.Interface:
+		for m := range t.Methods() {
+			unnamed(m.Type, seen, found)
+		}
+	case reflect.Func:
+		for in := range t.Ins() {
+			unnamed(in, seen, found)
+		}
+		for out := range t.Outs() {
+			unnamed(out, seen, found)
+		}
+	case reflect.Map, reflect.Slice, reflect.Pointer:
+		unnamed(t.Elem(), seen, found)
+	}
+}
+
+// A host can name all that its rules get and return, and what an Outcome has.
+func TestRulesNameTheirTypes(t *testing.T) {
+	var found []string
+	seen := map[reflect.Type]bool{}
+	unnamed(reflect.TypeFor[delivery.Rules](), seen, &found)
+	unnamed(reflect.TypeFor[delivery.Outcome](), seen, &found)
+	assert.Empty(t, found)
+	assert.True(t, seen[reflect.TypeFor[delivery.Verdict]()], "rules are looked into")
 }
 
 // A rule that panics or answers out of its range fails the part that needed it, and the code
@@ -325,7 +370,7 @@ func TestPermitRefused(t *testing.T) {
 		err       error
 		status    delivery.Phase
 		completed int
-		plan      delivery.PlanStatus // of p1
+		plan      delivery.StepStatus // of p1
 	}{
 		{nil, delivery.Failed, 0, ""},
 		{delivery.ErrPlanning, delivery.Failed, 0, "failed"},

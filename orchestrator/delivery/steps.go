@@ -15,50 +15,51 @@ import (
 const stepBudget = "step budget"
 
 // stepMachine is the state machine of a step.
-func (r *run) stepMachine(s *Step) *team.Machine[StepStatus, Move] {
+func (r *run) stepMachine(s *Step) *team.Machine[StepStatus, move] {
 	return team.MachineAt(r.kernel, "step/"+s.ID, stepPhases, &s.Status)
 }
 
-func (r *run) moveStep(s *Step, on Move) { r.stepMachine(s).Fire(nil, on) }
+func (r *run) moveStep(s *Step, on move) { r.stepMachine(s).Fire(nil, on) }
 
-// execute executes a plan. For a sub-plan the text says why it failed; a root plan
+// execute executes a plan. A sub-plan fails with its first step, by a setback; a root plan
 // continues after failed steps. errLate: its time is up, and steps are left.
-func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) (string, error) {
+func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) error {
 	r.state.PlanStack = append(r.state.PlanStack, id)
 	r.state.CurrentPlan = id
 	steps := r.state.plan(id).Steps
-	for r.failed(id) < r.Bounds.FailedSteps {
-		i, lost, err := r.nextStep(c, id, steps)
+	failed := count(steps, StepFailed)
+	for ; failed < r.Bounds.FailedSteps; failed = count(steps, StepFailed) {
+		i, lacks, err := r.nextStep(c, id, steps)
 		if i < 0 || err != nil {
-			return "", err
+			return err
 		}
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
-		if lost > 0 {
-			r.skip(c, s, lost)
+		if lacks > 0 {
+			r.skip(c, s, lacks)
 		} else {
 			if err := r.late(c, until); err != nil {
 				if errors.Is(err, errLate) {
 					r.emit(c, EventBudgetExceeded, about(id, "execution budget"))
 				}
-				return "", err
+				return err
 			}
-			if err := r.step(c, s, until, open(steps)); err != nil {
-				return "", err
+			if err := r.step(c, s, until, count(steps, stepPending)); err != nil {
+				return err
 			}
 		}
 		if s.Depth > 0 && s.Status != StepCompleted {
-			return fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason), nil
+			return setback{lost, fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason)}
 		}
 	}
-	r.send(c, Header{Message: escalationSent, From: conductor, To: Supervisor, Target: id}, escalation{Issues: r.failed(id), Level: LevelRefocus})
-	return "", nil
+	r.send(c, Header{Message: escalationSent, From: conductor, To: Supervisor, Target: id}, Escalation{Issues: failed, Level: LevelRefocus})
+	return nil
 }
 
-// failed counts the failed steps of a plan.
-func (r *run) failed(id string) (n int) {
-	for _, s := range r.state.plan(id).Steps {
-		if s.Status == StepFailed {
+// count counts the steps in a state.
+func count(steps []Step, status StepStatus) (n int) {
+	for _, s := range steps {
+		if s.Status == status {
 			n++
 		}
 	}
@@ -66,8 +67,8 @@ func (r *run) failed(id string) (n int) {
 }
 
 // nextStep returns the position of the step that is next; -1: none is left. If it cannot be
-// done, lost is the number of the step that it needs.
-func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position, lost int, err error) {
+// done, lacks is the number of the step that it needs.
+func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position, lacks int, err error) {
 	first, ready := -1, []routing.Node{}
 	for i, s := range steps {
 		if s.Status != stepPending || slices.ContainsFunc(steps, func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }) {
@@ -83,43 +84,32 @@ func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (positi
 	if first < 0 {
 		return -1, 0, nil
 	}
-	if lost := lostNeed(steps, steps[first]); lost > 0 {
-		return first, lost, nil
+	if lacks := lostNeed(steps, steps[first]); lacks > 0 {
+		return first, lacks, nil
 	}
-	order, err := ruled(r, c, "Scheduler", id,
-		func() []routing.Node {
-			return r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now()})
-		},
-		func(order []routing.Node) string { return misordered(order, ready) })
+	order, err := team.Rule(r.kernel, c, id, "Rules.Scheduler", func() ([]routing.Node, error) {
+		order := r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now()})
+		return order, misordered(order, ready)
+	})
 	if err != nil {
-		return -1, 0, err
+		return -1, 0, r.part(err)
 	}
 	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), 0, nil
 }
 
-// misordered says what is wrong with the order of ready steps; "": nothing.
-func misordered(order, ready []routing.Node) string {
+// misordered returns what is wrong with the order of ready steps, or nil.
+func misordered(order, ready []routing.Node) error {
 	if len(order) == 0 {
-		return "it holds all steps back while none is worked on, so the plan is stuck"
+		return errors.New("it holds all steps back while none is worked on, so the plan is stuck")
 	}
 	seen := map[string]bool{}
 	for _, n := range order {
 		if seen[n.ID] || !slices.ContainsFunc(ready, func(o routing.Node) bool { return o.ID == n.ID }) {
-			return fmt.Sprintf("it returns %q, which is not ready or there twice", n.ID)
+			return fmt.Errorf("it returns %q, which is not ready or there twice", n.ID)
 		}
 		seen[n.ID] = true
 	}
-	return ""
-}
-
-// open counts the steps that are still pending.
-func open(steps []Step) (n int) {
-	for _, s := range steps {
-		if s.Status == stepPending {
-			n++
-		}
-	}
-	return n
+	return nil
 }
 
 // lostNeed is the number of a step that s needs and that was not completed; 0: there is
@@ -134,9 +124,9 @@ func lostNeed(steps []Step, s Step) int {
 }
 
 // skip blocks a step, because one that it needs was not completed.
-func (r *run) skip(c *orchestrator.Context, s *Step, lost int) {
+func (r *run) skip(c *orchestrator.Context, s *Step, lacks int) {
 	r.moveStep(s, moveSkip)
-	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lost)
+	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lacks)
 	r.fire(c, moveStepSkipped)
 	r.blocked(c, s, s.FailReason)
 	r.reasons = append(r.reasons, s.ID+": "+s.FailReason)

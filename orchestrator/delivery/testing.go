@@ -18,41 +18,25 @@ type tested struct {
 // test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and
 // the supervisor review the report.
 func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) {
-	data := promptData{}
-	in := TestInput{Goal: r.state.PrimaryGoal, Context: r.in.Context}
+	if err := r.late(c, w.end); err != nil {
+		return tested{}, err
+	}
+	real, err := r.runTests(c, w)
+	if err != nil {
+		return tested{}, err
+	}
+	in := TestInput{Goal: r.state.PrimaryGoal, Context: r.in.Context, Run: shownReport(real)}
 	if op == OpIntegrate {
 		in.Steps = r.summaries()
 	} else {
 		task := w.task()
 		in.Step, in.Code = &task, shownCode(w.Code)
 	}
-	if err := r.late(c, w.end); err != nil {
-		return tested{}, err
-	}
-	real, err := r.runTests(c, w.end)
+	got, err := r.askTester(c, w, op, in)
 	if err != nil {
 		return tested{}, err
 	}
-	if real != nil {
-		r.emit(c, EventProjectTested, Event{Header: Header{Target: w.target()}, Tests: real})
-		r.tell(r.title(w.target()), real.turn())
-	}
-	in.Run, data.Ran = shownReport(real), real != nil
-	in.Guidance = r.guided(Tester, &data)
-	got, err := ask[reportAnswer](r, c, call{
-		role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: testRequest, reply: testResponse, data: data, input: in,
-	})
-	if err != nil {
-		return tested{}, err
-	}
-	a := got.value
-	if got.failed == nil {
-		r.tell(r.title(w.target()), a.turn())
-	}
-	report := TestResult{Passed: a.Passed, Issues: a.Issues, Suggestions: a.Suggestions, Coverage: a.Coverage, FixPlan: a.FixPlan}
-	if cause := got.failed; cause != nil {
-		report.Reason = "the tester failed: " + prompt.OneLine(cause.Error())
-	}
+	report := got.value
 	if real != nil {
 		report = report.with(*real)
 	}
@@ -61,31 +45,49 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 	}
 	out := tested{ruling{why: report.fails()}, report}
 	if got.failed == nil {
-		var gate ruling
-		gate, err = r.reviewReport(c, review{
+		err = r.reviewReport(c, &out, review{
 			gate: gateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
 			input: VerifyInput{Step: in.Step, Code: in.Code, Tests: shownReport(&report)},
 		})
-		switch {
-		case gate.standing == rejected:
-			out.verdict, out.why = gate.verdict, cmp.Or(out.why, "the report was rejected: "+gate.why)
-		case out.why == "":
-			out.ruling = gate
-		}
 	}
 	return out, err
 }
 
+// askTester asks the tester for a report. Without one, the value has the reason.
+func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInput) (answered[TestResult], error) {
+	q := call{role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: testRequest, reply: testResponse}
+	in.Guidance, q.data.Ran = r.guided(Tester, &q.data), in.Run != nil
+	q.input = in
+	got, err := ask[reportAnswer](r, c, q)
+	a := got.value
+	report := TestResult{Passed: a.Passed, Issues: a.Issues, Suggestions: a.Suggestions, Coverage: a.Coverage, FixPlan: a.FixPlan}
+	switch {
+	case err != nil:
+	case got.failed != nil:
+		report.Reason = "the tester failed: " + prompt.OneLine(got.failed.Error())
+	default:
+		r.tell(r.title(w.target()), a.turn())
+	}
+	return answered[TestResult]{report, got.backup, got.failed}, err
+}
+
 // reviewReport lets the supervisor review a report of tests.
-func (r *run) reviewReport(c *orchestrator.Context, w review) (ruling, error) {
+func (r *run) reviewReport(c *orchestrator.Context, t *tested, w review) (err error) {
+	gate := ruling{standing: approved}
 	switch {
 	case !r.Policy.SkipTestReview:
-		return r.verify(c, w)
+		gate, err = r.verify(c, w)
 	case w.backup:
+		gate.standing = unverified
 		r.unverified(w.target)
-		return ruling{standing: unverified}, nil
 	}
-	return ruling{standing: approved}, nil
+	switch {
+	case gate.standing == rejected:
+		t.verdict, t.why = gate.verdict, cmp.Or(t.why, "the report was rejected: "+gate.why)
+	case t.why == "":
+		t.ruling = gate
+	}
+	return err
 }
 
 // target is the step's ID, "goal" for the whole.
@@ -96,8 +98,8 @@ func (w *work) target() string {
 	return w.ID
 }
 
-// judgeGoal verifies the result of a root plan. again says whether a further iteration
-// may succeed.
+// judgeGoal verifies the result of a root plan: first by rules and tests, then by a model. again
+// says whether a further iteration may succeed.
 func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool, err error) {
 	if err := r.late(c, r.limit); err != nil {
 		return false, false, err
@@ -111,8 +113,8 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	}
 	r.fire(c, movePlanDone)
 	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
-	if part, ok := isPart(err); ok { // ungraded: no further iteration
-		return false, false, r.unmet(c, id, "integration: "+prompt.OneLine(part.Error()))
+	if _, part := isPart(err); part { // ungraded: no further iteration
+		return false, false, r.unmet(c, id, "integration: "+lossOf(err))
 	}
 	if err != nil {
 		return false, false, err
@@ -120,55 +122,47 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	if tests.standing == rejected {
 		return false, true, r.unmet(c, id, "integration: "+tests.why)
 	}
-	r.fire(c, tests.kept(moveIntegrationPassed, moveIntegrationUnverified))
+	r.fire(c, tests.kept(moveIntegrationPassed))
 	gate, err := r.verify(c, review{gate: GateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&tests.report)}})
-	if gate.verdict != nil {
-		r.goal = gate.verdict
-	}
-	switch {
-	case err != nil:
+	r.goal = cmp.Or(gate.verdict, r.goal)
+	if err != nil {
 		return false, false, r.unjudged(id, err)
-	case gate.standing == approved:
-		r.movePlan(id, moveComplete)
-		r.send(c, Header{Message: goalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
-		r.fire(c, moveGoalApproved)
-		return true, false, nil
 	}
-	r.ends(id, gate)
-	return false, gate.verdict != nil, nil
+	if gate.standing != approved {
+		r.ends(id, gate)
+		return false, gate.verdict != nil, nil
+	}
+	r.movePlan(id, moveComplete)
+	r.send(c, Header{Message: goalComplete, From: Supervisor, To: conductor, Target: "goal"}, nil)
+	r.fire(c, moveGoalApproved)
+	return true, false, nil
 }
 
 // unmet rejects the goal by a rule, without asking a model.
 func (r *run) unmet(c *orchestrator.Context, id, why string) error {
 	r.ends(id, ruling{why: why})
 	_, err := r.reject(c, review{gate: GateGoal, target: "goal", judged: Planner}, why)
-	if _, part := isPart(err); part {
-		return nil // r.hostErr has it
-	}
-	return err
+	return tolerated(err) // r.hostErr has the others
 }
 
 // unjudged ends an iteration whose goal a rule or a Permit of the host kept from its
 // verdict; another error is passed on.
 func (r *run) unjudged(id string, err error) error {
-	part, ok := isPart(err)
-	if ok {
-		r.ends(id, ruling{why: prompt.OneLine(part.Error())})
-		return nil
+	if tolerated(err) == nil {
+		r.ends(id, ruling{why: lossOf(err)})
 	}
-	return err
+	return tolerated(err)
 }
 
 // ends records the result of an iteration.
 func (r *run) ends(id string, gate ruling) {
 	r.movePlan(id, moveFail)
-	r.last = &lastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []stepSummary{}, Failed: []stepSummary{}}
+	r.last = &lastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}
 	for _, s := range r.state.plan(id).Steps {
-		sum := stepSummary{s.ID, s.Description, s.Status, s.Attempts, s.FailReason}
 		if s.Status == StepCompleted {
-			r.last.Completed = append(r.last.Completed, sum)
+			r.last.Completed = append(r.last.Completed, s.summary())
 		} else {
-			r.last.Failed = append(r.last.Failed, sum)
+			r.last.Failed = append(r.last.Failed, s.summary())
 		}
 	}
 }

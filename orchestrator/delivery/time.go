@@ -1,11 +1,11 @@
 package delivery
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 const callCap = 300 * time.Second // longest call of a member
@@ -40,13 +40,8 @@ type Allocation struct {
 	Fix          time.Duration // time of all fixes of one attempt at it
 }
 
-// Reserve returns what is left of total after planning, execution and verification.
-func (a Allocation) Reserve(total time.Duration) time.Duration {
-	return total - a.Planning - a.Execution - a.Verification
-}
-
-// fault returns what is wrong with shares of t; "": nothing.
-func (a Allocation) fault(t Timing) string {
+// fault returns what is wrong with shares of t, or nil.
+func (a Allocation) fault(t Timing) error {
 	for _, share := range []struct {
 		name      string
 		time, all time.Duration
@@ -58,20 +53,20 @@ func (a Allocation) fault(t Timing) string {
 		{"Fix", a.Fix, a.Step},
 	} {
 		if share.time < 0 || share.time > share.all {
-			return fmt.Sprintf("%s is %v, want 0s to %v", share.name, share.time, share.all)
+			return fmt.Errorf("%s is %v, want 0s to %v", share.name, share.time, share.all)
 		}
 	}
-	return ""
+	return nil
 }
 
 // Shares is the Allocator by percent. Steps share what is left of Execution alike.
 type Shares struct {
-	Planning         int           `json:"planning"`         // percent of the total
-	Execution        int           `json:"execution"`        // percent of the total
-	Verification     int           `json:"verification"`     // percent of the total
-	Fix              int           `json:"fix"`              // percent of a step's time
-	MostPlanning     time.Duration `json:"mostPlanning"`     // longest Planning; 0: no limit
-	MostVerification time.Duration `json:"mostVerification"` // longest Verification; 0: no limit
+	Planning         int           `json:"planning" min:"0" max:"100"`     // percent of the total
+	Execution        int           `json:"execution" min:"0" max:"100"`    // percent of the total
+	Verification     int           `json:"verification" min:"0" max:"100"` // percent of the total
+	Fix              int           `json:"fix" min:"0" max:"100"`          // percent of a step's time
+	MostPlanning     time.Duration `json:"mostPlanning" min:"0"`           // longest Planning; 0: no limit
+	MostVerification time.Duration `json:"mostVerification" min:"0"`       // longest Verification; 0: no limit
 }
 
 // Allocate returns the shares of t.
@@ -102,17 +97,10 @@ func percent(total time.Duration, share int, most time.Duration) time.Duration {
 
 // Validate returns what is wrong with s, or nil.
 func (s Shares) Validate() error {
-	var faults []error
-	if min(s.Planning, s.Execution, s.Verification) < 0 || s.Planning+s.Execution+s.Verification > 100 {
-		faults = append(faults, fmt.Errorf("Planning, Execution and Verification are %d, %d and %d, want 0 or more and at most 100 together", s.Planning, s.Execution, s.Verification))
-	}
-	if s.Fix < 0 || s.Fix > 100 {
-		faults = append(faults, fmt.Errorf("Fix is %d, want 0 to 100", s.Fix))
-	}
-	if min(s.MostPlanning, s.MostVerification) < 0 {
-		faults = append(faults, fmt.Errorf("MostPlanning and MostVerification are %v and %v, want 0 or more", s.MostPlanning, s.MostVerification))
-	}
-	return errors.Join(faults...)
+	var f team.Faults
+	f.Check(s)
+	f.If(s.Planning+s.Execution+s.Verification > 100, "Planning, Execution and Verification are %d, %d and %d, want at most 100 together", s.Planning, s.Execution, s.Verification)
+	return f.Err()
 }
 
 // allocate asks the Allocator. Without a limit of time, all shares are endless.
@@ -120,7 +108,11 @@ func (r *run) allocate(c *orchestrator.Context, who string, t Timing) (Allocatio
 	if r.limit == endless {
 		return Allocation{endless, endless, 0, endless, endless}, nil
 	}
-	return ruled(r, c, "Allocator", who, func() Allocation { return r.Rules.Allocator.Allocate(t) }, func(a Allocation) string { return a.fault(t) })
+	a, err := team.Rule(r.kernel, c, who, "Rules.Allocator", func() (Allocation, error) {
+		a := r.Rules.Allocator.Allocate(t)
+		return a, a.fault(t)
+	})
+	return a, r.part(err)
 }
 
 // after is when a time ends that begins now.
@@ -131,15 +123,8 @@ func after(now, share time.Duration) time.Duration {
 	return now + share
 }
 
-// executionEnd returns when execution ends in an iteration that began at a time, and whose
-// plan is approved now: it never uses the time of verification.
-func (r *run) executionEnd(a Allocation, begun, now time.Duration) time.Duration {
-	if r.limit == endless {
-		return endless
-	}
-	return now + executionTime(a, r.limit-begun, now-begun)
-}
-
+// executionTime is how long execution may take in an iteration whose plan is approved after
+// elapsed of total: it never uses the time of verification.
 func executionTime(a Allocation, total, elapsed time.Duration) time.Duration {
 	return max(0, min(a.Execution, total-elapsed-a.Verification))
 }
@@ -153,5 +138,5 @@ func callTime(total, elapsed, grace time.Duration) time.Duration {
 	if elapsed >= total {
 		return 0
 	}
-	return min(callCap, total-elapsed+grace)
+	return min(callCap, min(callCap, total-elapsed)+grace)
 }

@@ -23,10 +23,10 @@ const (
 	approved
 )
 
-// kept returns the move of work that is kept: graded or not.
-func (s standing) kept(graded, ungraded Move) Move {
+// kept returns the move of work that is kept: that of graded work, or its "…_unverified".
+func (s standing) kept(graded move) move {
 	if s == unverified {
-		return ungraded
+		return graded[:strings.LastIndex(string(graded), "_")] + "_unverified"
 	}
 	return graded
 }
@@ -37,7 +37,7 @@ type ruling struct {
 
 	verdict  *Verdict // nil: there is none
 	why      string
-	decision grading.Decision // of the gate; "": it was not asked
+	decision grading.Decision // decision of the gate; "": it was not asked
 }
 
 // try is the ruling as the Retrier sees it.
@@ -51,12 +51,12 @@ func (g ruling) try(agent string) orchestrator.Try {
 
 // review is work for the supervisor to judge.
 type review struct {
-	gate   GateKind
+	gate   string
 	target string
-	piece  string // what all tries of the work have in common; "": target
-	judged Role   // the role to correct
+	piece  string // name that all tries of the work have in common; "": target
+	judged Role   // role to correct
 	until  time.Duration
-	input  VerifyInput // with the work
+	input  VerifyInput // work, without what all gates get
 	backup bool        // the work is from Rules.Fallback
 }
 
@@ -94,19 +94,8 @@ func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error
 	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
 	in.Steps, in.Last = r.summaries(), r.verdicts[max(0, len(r.verdicts)-5):]
 	if own := r.Rules.Graders.of(w.gate); own != nil {
-		got, err := ruled(r, c, "Graders."+string(w.gate), w.target, func() (got answered[Verdict]) {
-			got.value, got.failed = team.Graded(func() (Verdict, error) { return own.Grade(c, in) })
-			return got
-		}, func(got answered[Verdict]) string {
-			if s := got.value.Score; got.failed == nil && !(s >= 0 && s <= 100) {
-				return fmt.Sprintf("its score is %v, want 0 to 100", s)
-			}
-			return ""
-		})
-		if err == nil && team.Ends(got.failed) {
-			err = got.failed
-		}
-		return got, err
+		v, failed, err := team.Grade(r.kernel, c, w.target, "Rules.Graders."+w.gate, func() (Verdict, error) { return own.Grade(c, in) }, Verdict.scored)
+		return answered[Verdict]{value: v, failed: failed}, r.part(err)
 	}
 	got, err := ask[verdictAnswer](r, c, call{
 		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: w.target, until: w.until, request: verifyRequest, reply: verifyResponse,
@@ -117,6 +106,14 @@ func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error
 		Approved: a.Approved, Score: a.Score, Findings: a.Findings, Evidence: a.Evidence, Progress: a.Progress,
 		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation,
 	}, got.backup, got.failed}, err
+}
+
+// scored returns what is wrong with the score of a host's verdict, or nil.
+func (v Verdict) scored() error {
+	if !(v.Score >= 0 && v.Score <= 100) { // NaN is refused, too
+		return fmt.Errorf("its score is %v, want 0 to 100", v.Score)
+	}
+	return nil
 }
 
 // ungraded returns the ruling for work that could not be graded.
@@ -223,4 +220,4 @@ func (r *run) guided(role Role, data *promptData) *guidance {
 func (g *guidance) fresh() bool { return g != nil && g.Level.Fresh() }
 
 // summaries are the steps of all approved plans.
-func (r *run) summaries() []stepSummary { return r.state.report(nil, nil).Steps }
+func (r *run) summaries() []StepSummary { return r.state.report(nil, nil).Steps }

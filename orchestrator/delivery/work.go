@@ -9,43 +9,25 @@ type File struct {
 	Delete  bool   `json:"delete,omitempty"`  // true: the file is removed
 }
 
-// Severity says how bad an issue is.
-type Severity string
-
-// The severities.
-const (
-	Critical Severity = "critical"
-	Major    Severity = "major"
-	minor    Severity = "minor"
-)
-
-// Category says what kind of issue it is.
-type Category string
-
-// The categories.
-const (
-	Bug        Category = "bug"
-	Security   Category = "security"
-	smell      Category = "smell"
-	otherIssue Category = "other"
-)
+// critical is the Severity of an issue that rejects tests, and code if it is about security.
+const critical = "critical"
 
 // Issue is something that is wrong with work.
 type Issue struct {
-	Severity    Severity `json:"severity" enum:"critical,major,minor"`     // how bad it is
-	Category    Category `json:"category" enum:"bug,security,smell,other"` // what kind of issue it is
-	Description string   `json:"description"`                              // what is wrong
-	Location    string   `json:"location,omitempty"`                       // where it is; "": not known
+	Severity    string `json:"severity" enum:"critical,major,minor"`     // weight: "critical", "major" or "minor"
+	Category    string `json:"category" enum:"bug,security,smell,other"` // kind of issue: "bug", "security", "smell" or "other"
+	Description string `json:"description"`                              // what is wrong
+	Location    string `json:"location,omitempty"`                       // where it is; "": not known
 }
 
-// fixPlan is what a coder shall do about issues, in this order.
-type fixPlan struct {
+// FixPlan is what a coder shall do about issues, in this order.
+type FixPlan struct {
 	Items []string `json:"items"` // what to do, in this order
 }
 
 // TestResult is the result of tests: a tester's report, or a real run.
 type TestResult struct {
-	Kind        string   `json:"kind,omitempty"`        // RealRun, or "" for the report of a tester
+	Kind        string   `json:"kind,omitempty"`        // "run": a real run; "": the report of a tester
 	Passed      bool     `json:"passed"`                // true: all passed
 	Reason      string   `json:"reason,omitempty"`      // why a real run has not passed
 	Ran         int      `json:"ran,omitempty"`         // number of tests of a real run that passed or failed
@@ -53,11 +35,8 @@ type TestResult struct {
 	Suggestions []string `json:"suggestions,omitempty"` // what could be better
 	Coverage    *float64 `json:"coverage,omitempty"`    // coverage in percent, 0 to 100; nil: not judged
 	Output      string   `json:"output,omitempty"`      // output of a real run, without times and paths of the machine
-	FixPlan     *fixPlan `json:"fixPlan,omitempty"`     // what to do; nil: it follows from Issues
+	FixPlan     *FixPlan `json:"FixPlan,omitempty"`     // what to do; nil: it follows from Issues
 }
-
-// RealRun is the Kind of a [TestResult] of the workspace.
-const RealRun = "run"
 
 // The operations of Agents.Workspace, as Request.Op. Each acts once per Key of its call
 // and request, and changes only the project. Request.Prompt says when the run began: a

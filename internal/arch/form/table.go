@@ -16,6 +16,7 @@ var held = []string{
 	"internal/text",
 	"orchestrator",
 	"orchestrator/agent",
+	"orchestrator/delivery",
 	"orchestrator/discussion",
 	"orchestrator/engine",
 	"orchestrator/enginetest",

@@ -155,7 +155,7 @@ func TestTeam(t *testing.T) {
 	}
 	t.Run("SC53 SC57 how it ends", func(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, out.Status, "a step failed")
-		assert.Equal(t, delivery.Completed, out.State.Status)
+		assert.EqualValues(t, "completed", out.State.Status)
 		assert.Empty(t, out.Unverified)
 		assert.Empty(t, out.Warnings)
 		assert.False(t, out.State.Unrestored)

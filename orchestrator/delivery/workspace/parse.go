@@ -91,7 +91,7 @@ func (r *report) add(e event, known map[string]*part) {
 // judge says whether a run has passed, and why not.
 func judge(res proc.Result, clean func(string) string) delivery.TestResult {
 	r := parse(res.Stdout.Head + res.Stdout.Tail)
-	out := delivery.TestResult{Kind: delivery.RealRun, Ran: r.ran}
+	out := delivery.TestResult{Kind: "run", Ran: r.ran}
 	out.Reason = clean(reason(res, r))
 	out.Passed = out.Reason == ""
 	if out.Passed {
@@ -110,7 +110,7 @@ func judge(res proc.Result, clean func(string) string) delivery.TestResult {
 	}
 	out.Output = text.Cut(strings.TrimSpace(all.String()), outputBytes)
 	if len(out.Issues) == 0 {
-		out.Issues = []delivery.Issue{{Severity: delivery.Major, Category: delivery.Bug, Description: text.Cut(strings.TrimSpace(out.Reason+"\n"+out.Output), issueBytes)}}
+		out.Issues = []delivery.Issue{{Severity: "major", Category: "bug", Description: text.Cut(strings.TrimSpace(out.Reason+"\n"+out.Output), issueBytes)}}
 	}
 	return out
 }
@@ -188,11 +188,11 @@ func (r *report) outer() map[string]bool {
 
 // issue is a failed part as an issue, with its output.
 func (p *part) issue(name, said string) delivery.Issue {
-	i := delivery.Issue{Severity: delivery.Major, Category: delivery.Bug, Location: name}
+	i := delivery.Issue{Severity: "major", Category: "bug", Location: name}
 	what := "test failed"
 	switch {
 	case p.build:
-		i.Severity, what = delivery.Critical, "build failed"
+		i.Severity, what = "critical", "build failed"
 	case !p.test:
 		what = "package failed"
 	}
