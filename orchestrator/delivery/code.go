@@ -11,7 +11,7 @@ import (
 
 // CodeOutput is a coder's answer: an attempt at a step, or a fix of one.
 type CodeOutput struct {
-	Summary      string   `json:"summary"`                // what was done
+	Summary      string   `json:"summary"`                // summary of the work
 	Files        []File   `json:"files,omitempty"`        // files that were written
 	Tests        []File   `json:"tests,omitempty"`        // files with tests
 	Commands     []string `json:"commands,omitempty"`     // commands that a person may want to run; nothing runs them

@@ -19,8 +19,8 @@ import (
 type Config struct {
 	Name   string      `json:"name,omitzero" default:"delivery"` // name of the flow; "": "delivery"
 	Agents Agents      `json:"agents,omitzero"`                  // members of the team
-	Rules  Rules       `json:"rules,omitzero"`                   // what the team computes; nil: the default of each
-	Policy Policy      `json:"policy,omitzero"`                  // what is good enough
+	Rules  Rules       `json:"rules,omitzero"`                   // rules of what the team computes; nil: the default of each
+	Policy Policy      `json:"policy,omitzero"`                  // conditions of work that is good enough
 	Limits team.Limits `json:"limits,omitzero"`                  // money and time of a run; Time is 2 h by default, the others are not limited
 	Bounds Bounds      `json:"bounds,omitzero"`                  // sizes inside a run
 

@@ -40,7 +40,7 @@ type run struct {
 	state    State
 	out      Outcome
 	limit    time.Duration // the run is over after this much work time
-	began    time.Duration // of the iteration
+	began    time.Duration // time at which the iteration began
 	grace    time.Duration
 	sent     int // messages
 	turns    int // in out.Course
@@ -52,7 +52,7 @@ type run struct {
 	goal     *Verdict
 	resumed  map[string]bool      // steps whose attempt the previous run did not finish
 	scores   map[string][]float64 // earlier scores by gate and piece of work
-	next     orchestrator.Again   // what the Retrier said of this iteration
+	next     orchestrator.Again   // answer of the Retrier about this iteration
 	hostErr  error                // why rules of the host failed parts of the run
 }
 

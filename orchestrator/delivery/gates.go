@@ -35,12 +35,12 @@ type Verdict struct {
 	Approved       bool     `json:"approved"`                 // true: the work is good enough
 	Score          float64  `json:"score"`                    // score, 0 to 100; 0 if Local
 	Threshold      float64  `json:"threshold,omitempty"`      // score that passes; 0: any
-	Findings       []Issue  `json:"findings,omitempty"`       // what is wrong with the work
-	Evidence       []string `json:"evidence,omitempty"`       // what proves that it is done
+	Findings       []Issue  `json:"findings,omitempty"`       // issues of the work
+	Evidence       []string `json:"evidence,omitempty"`       // proofs that it is done; a step without one is rejected
 	Progress       string   `json:"progress,omitempty"`       // how far the work is
-	GoalAlignment  string   `json:"goalAlignment,omitempty"`  // whether it still leads to the goal
+	GoalAlignment  string   `json:"goalAlignment,omitempty"`  // relation to the goal, in words
 	Reason         string   `json:"reason,omitempty"`         // why it is judged so
-	Recommendation string   `json:"recommendation,omitempty"` // what to do next
+	Recommendation string   `json:"recommendation,omitempty"` // advice for the next try
 	Local          bool     `json:"local,omitempty"`          // true: rejected by a rule, without a model
 	Level          Level    `json:"level,omitempty"`          // level to which it led
 }

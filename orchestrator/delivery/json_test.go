@@ -57,7 +57,7 @@ func TestJSON(t *testing.T) {
 		{
 			"S13 SC49 a result of tests", result,
 			`{"kind":"run","passed":true,"reason":"r","ran":2,"issues":[{"severity":"minor","category":"smell","description":"d","location":"l"}],
-			"suggestions":["s"],"coverage":81.5,"output":"o","FixPlan":{"items":["i"]}}`,
+			"suggestions":["s"],"coverage":81.5,"output":"o","fixPlan":{"items":["i"]}}`,
 		},
 		{
 			"S14 a verdict", verdict,

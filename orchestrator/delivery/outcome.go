@@ -15,11 +15,11 @@ import (
 
 // Input is what is wanted. Unknown fields of its JSON are faults.
 type Input struct {
-	Goal    string            `json:"goal,omitempty"`    // what is to be made, at most 256 KiB; required, but with From it may be left out
+	Goal    string            `json:"goal,omitempty"`    // goal of the run, at most 256 KiB; required, but with From it may be left out
 	Context map[string]string `json:"context,omitempty"` // texts by name that the team should know, such as conventions of the project; nil: none
 
 	// From continues a run that ended before its goal: it is the State of its Outcome.
-	// phaseCompleted steps are kept, and an unfinished step keeps its count of attempts. Time and
+	// Completed steps are kept, and an unfinished step keeps its count of attempts. Time and
 	// escalation start at zero. Nil begins with a plan.
 	From *State `json:"from,omitempty"`
 
@@ -44,8 +44,8 @@ const (
 	ErrState          = agent.Code("delivery/invalid-state")    // Input.From cannot be continued
 	ErrPlanning       = agent.Code("delivery/planning")         // there is no approved plan
 	ErrGoalNotReached = agent.Code("delivery/goal-not-reached") // the iterations are used up, or the goal was not graded
-	ErrAborted        = agent.Code("delivery/aborted")          // by the supervisor's last level
-	ErrTimeExpired    = agent.Code("delivery/time-expired")     // also orchestrator.ErrBudget beside OutOfBudget
+	ErrAborted        = agent.Code("delivery/aborted")          // the supervisor reached its last level
+	ErrTimeExpired    = agent.Code("delivery/time-expired")     // the time is up; with OutOfBudget it is orchestrator.ErrBudget, too
 )
 
 // validate returns why a run cannot start, or nil.
@@ -82,17 +82,17 @@ func (in Input) goal() string {
 	return in.Goal
 }
 
-// Outcome is the result of a run, also beside an error. Its Status is phaseCompleted if all
+// Outcome is the result of a run, also beside an error. Its Status is Completed if all
 // gates passed and no step failed. It is Partial if a step is missing or something was not
 // verified, or if the run ended before its goal with at least one step completed; else
-// OutOfBudget, Canceled or phaseFailed. Score is that of the goal, 0 to 100.
+// OutOfBudget, Canceled or Failed. Score is that of the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
 	State   State       `json:"state"`             // state at the end, from which a further run can continue
 	Report  Report      `json:"report"`            // summary for people
 	Changes []page.Step `json:"changes,omitempty"` // differences that accepted steps made in the project; nil: none
-	Course  []page.Step `json:"course,omitempty"`  // what members and the project did, in words; the last 1,000 turns or more
+	Course  []page.Step `json:"course,omitempty"`  // acts of members and of the project, in words: the last 1,000 turns or more
 }
 
 // MarshalJSON returns the JSON of an Outcome.
@@ -112,7 +112,7 @@ type Report struct {
 // StepSummary is a step without its code and tests.
 type StepSummary struct {
 	ID          string     `json:"id"`                   // plan and number: p1.s1
-	Description string     `json:"description"`          // what is to be done
+	Description string     `json:"description"`          // task in words
 	Status      StepStatus `json:"status"`               // state in which it is
 	Attempts    int        `json:"attempts"`             // number of attempts
 	FailReason  string     `json:"failReason,omitempty"` // why it failed or was skipped
@@ -122,7 +122,7 @@ type StepSummary struct {
 // run needs to continue: see Input.From.
 type State struct {
 	ID          string               `json:"id"`                    // ID of the run
-	PrimaryGoal string               `json:"primaryGoal"`           // what is to be made
+	PrimaryGoal string               `json:"primaryGoal"`           // goal of the run
 	Status      Phase                `json:"status"`                // phase of the run
 	Plans       []Plan               `json:"plans"`                 // all plans that were made, in order
 	CurrentPlan string               `json:"currentPlan"`           // ID of the plan that is worked on; "": none

@@ -13,8 +13,8 @@ const medium = "medium"
 // Plan is a list of steps towards the goal, or towards a step of another plan.
 type Plan struct {
 	ID               string     `json:"id"`                     // name of the plan: p1, p2, …
-	Goal             string     `json:"goal"`                   // what it is to reach
-	Analysis         string     `json:"analysis,omitempty"`     // what the planner says about it
+	Goal             string     `json:"goal"`                   // goal of the plan
+	Analysis         string     `json:"analysis,omitempty"`     // planner's words about it
 	Steps            []Step     `json:"steps"`                  // steps as the planner gave them
 	Depth            int        `json:"depth"`                  // number of plans above it, 0 to Bounds.Depth
 	ParentPlanID     string     `json:"parentPlanId,omitempty"` // ID of the plan whose step it is for; "": it is a root
@@ -27,7 +27,7 @@ type Plan struct {
 type Step struct {
 	ID           string      `json:"id"`                     // plan and number: p1.s1
 	Number       int         `json:"number"`                 // number that the planner gave it
-	Description  string      `json:"description"`            // what is to be done
+	Description  string      `json:"description"`            // task in words
 	Complexity   string      `json:"complexity"`             // "simple", "medium" or "complex"
 	DependsOn    []int       `json:"dependsOn,omitempty"`    // numbers of steps of the same plan that come before it
 	Status       StepStatus  `json:"status"`                 // state in which it is

@@ -34,7 +34,7 @@ type promptData struct {
 	MinSteps, MaxSteps int
 	Iteration          int
 	Rejected, Ran      bool
-	Level              Level // of the guidance; "": there is none
+	Level              Level // level of the guidance; "": there is none
 	Issues, AbortAt    int
 }
 
@@ -59,7 +59,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 // guidance is the supervisor's correction for a role.
 type guidance struct {
 	Level  Level  `json:"level"`  // level of the intervention
-	Text   string `json:"text"`   // what to mind
+	Text   string `json:"text"`   // advice for the next request
 	Issues int    `json:"issues"` // number of rejections in a row
 	Of     int    `json:"of"`     // number of rejections at which the run ends; -1: not known
 }
@@ -97,7 +97,7 @@ type lastIteration struct {
 type Task struct {
 	ID          string `json:"id"`          // plan and number: p1.s1
 	Number      int    `json:"number"`      // number that the planner gave it
-	Description string `json:"description"` // what is to be done
+	Description string `json:"description"` // task in words
 	Complexity  string `json:"complexity"`  // "simple", "medium" or "complex"
 }
 
@@ -112,7 +112,7 @@ type CodeInput struct {
 	Needs    []doneStep        `json:"needs,omitempty"`    // steps that it needs, with their code
 	Previous *CodeOutput       `json:"previous,omitempty"` // code of the attempt before, or code that is to be fixed; nil: none
 	Feedback []string          `json:"feedback,omitempty"` // why earlier attempts were not accepted
-	Fix      *fixRequest       `json:"fix,omitempty"`      // what to fix; nil: the step is done anew
+	Fix      *fixRequest       `json:"fix,omitempty"`      // things to fix; nil: the step is done anew
 	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
@@ -124,7 +124,7 @@ type doneStep struct {
 
 // fixRequest says what to fix.
 type fixRequest struct {
-	Items  []string `json:"items"`            // what to do, in this order
+	Items  []string `json:"items"`            // things to do, in this order
 	Output string   `json:"output,omitempty"` // output of the tests
 }
 
@@ -141,7 +141,7 @@ type TestInput struct {
 
 // VerifyInput is what a supervisor gets.
 type VerifyInput struct {
-	Gate      string            `json:"gate"`              // what is judged
+	Gate      string            `json:"gate"`              // gate that the work has to pass: "plan", "code", "test", "step" or "goal"
 	Threshold float64           `json:"threshold"`         // score that passes, 0 to 100; 0: any
 	Goal      string            `json:"goal"`              // goal of the run
 	Context   map[string]string `json:"context,omitempty"` // texts of the Input, by name
@@ -170,7 +170,7 @@ type (
 		Issues      []Issue  `json:"issues,omitempty"`
 		Suggestions []string `json:"suggestions,omitempty"`
 		Coverage    *float64 `json:"coverage,omitempty" min:"0" max:"100"`
-		FixPlan     *FixPlan `json:"FixPlan,omitempty"`
+		FixPlan     *FixPlan `json:"fixPlan,omitempty"`
 	}
 	verdictAnswer struct {
 		Approved       bool     `json:"approved"`

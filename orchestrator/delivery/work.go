@@ -16,13 +16,13 @@ const critical = "critical"
 type Issue struct {
 	Severity    string `json:"severity" enum:"critical,major,minor"`     // weight: "critical", "major" or "minor"
 	Category    string `json:"category" enum:"bug,security,smell,other"` // kind of issue: "bug", "security", "smell" or "other"
-	Description string `json:"description"`                              // what is wrong
+	Description string `json:"description"`                              // fault in words
 	Location    string `json:"location,omitempty"`                       // where it is; "": not known
 }
 
 // FixPlan is what a coder shall do about issues, in this order.
 type FixPlan struct {
-	Items []string `json:"items"` // what to do, in this order
+	Items []string `json:"items"` // things to do, in this order
 }
 
 // TestResult is the result of tests: a tester's report, or a real run.
@@ -31,11 +31,11 @@ type TestResult struct {
 	Passed      bool     `json:"passed"`                // true: all passed
 	Reason      string   `json:"reason,omitempty"`      // why a real run has not passed
 	Ran         int      `json:"ran,omitempty"`         // number of tests of a real run that passed or failed
-	Issues      []Issue  `json:"issues,omitempty"`      // what is wrong with the work
-	Suggestions []string `json:"suggestions,omitempty"` // what could be better
+	Issues      []Issue  `json:"issues,omitempty"`      // issues of the work
+	Suggestions []string `json:"suggestions,omitempty"` // advice without a fault
 	Coverage    *float64 `json:"coverage,omitempty"`    // coverage in percent, 0 to 100; nil: not judged
 	Output      string   `json:"output,omitempty"`      // output of a real run, without times and paths of the machine
-	FixPlan     *FixPlan `json:"FixPlan,omitempty"`     // what to do; nil: it follows from Issues
+	FixPlan     *FixPlan `json:"fixPlan,omitempty"`     // plan of fixes; nil: it follows from Issues
 }
 
 // The operations of Agents.Workspace, as Request.Op. Each acts once per Key of its call
