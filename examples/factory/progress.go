@@ -53,15 +53,16 @@ func tell(kind team.Kind, e delivery.Event) string {
 		return fmt.Sprintf("step %s has failed: %s", e.Target, cli.Clip(e.Text, most))
 	case delivery.EventStepBlocked:
 		return fmt.Sprintf("step %s is blocked: %s", e.Target, cli.Clip(e.Text, most))
-	case delivery.EventAgentRetried:
-		return fmt.Sprintf("    %s is asked again in %v: %s", e.Who, e.Wait, cli.Clip(e.Text, most))
 	case delivery.EventBudgetExceeded:
 		return fmt.Sprintf("the %s of %s is used up", e.Text, e.Target)
-	case delivery.EventWarningRaised:
-		return "warning: " + cli.Clip(e.Warning.Message, most)
-	default:
-		return ""
 	}
+	switch kind.Common() { //nolint:exhaustive // the others are told by other kinds
+	case team.AgentRetried:
+		return fmt.Sprintf("    %s is asked again in %v: %s", e.Who, e.Wait, cli.Clip(e.Text, most))
+	case team.WarningRaised:
+		return "warning: " + cli.Clip(e.Warning.Message, most)
+	}
+	return ""
 }
 
 // message describes plans, code and fix plans.

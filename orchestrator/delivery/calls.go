@@ -41,7 +41,7 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err e
 		return got, err
 	}
 	q.data.Op = q.op
-	words, err := r.prompts.Fill(q.tmpl, q.data)
+	words, err := r.kernel.Prompts.Fill(q.tmpl, q.data)
 	if err != nil {
 		return got, err
 	}
@@ -104,7 +104,7 @@ func (r *run) failed(c *orchestrator.Context, q call, err error) error {
 	}
 	r.state.Agents[q.role].Failures++
 	why := prompt.OneLine(err.Error())
-	r.emit(c, eventAgentFailed, Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
+	r.emit(c, team.AgentFailed.Of(r.kernel.Team), Event{Event: team.Event{Who: string(q.role), Text: why}, Header: Header{Target: q.target}})
 	r.warn(c, "agent-failed", string(q.role), "%s: %s", q.target, why)
 	return err
 }
@@ -156,7 +156,7 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) 
 		}
 		e := t.event
 		e.Try, e.Wait, e.Text = len(tries)+1, r.wait(c, next, t.until), prompt.OneLine(err.Error())
-		r.emit(c, EventAgentRetried, e)
+		r.emit(c, team.AgentRetried.Of(r.kernel.Team), e)
 		if cut := c.Sleep(e.Wait); cut != nil {
 			return v, cut
 		}

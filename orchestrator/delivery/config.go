@@ -1,10 +1,8 @@
 package delivery
 
 import (
-	"cmp"
 	"io/fs"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/team"
@@ -89,32 +87,6 @@ func (c *Config) UnmarshalJSON(data []byte) error { return team.Decode(data, c) 
 
 // MarshalJSON returns the JSON of a Config. A rule of the program's own is an error.
 func (c Config) MarshalJSON() ([]byte, error) { return team.Encode(c) }
-
-// withDefaults returns a copy of c with its defaults. In it 0 and None are no limit.
-func (c Config) withDefaults() Config {
-	c = team.Clone(c)
-	c.Rules = team.FillRules(c.Rules, DefaultRules())
-	c.Limits.Time = cmp.Or(c.Limits.Time, 2*time.Hour)
-	team.Defaults(&c)
-	return c
-}
-
-// check returns every fault of c, which does not have its defaults yet, or nil.
-func (c Config) check() error {
-	var f team.Faults
-	f.Check(c)
-	f.Rules("Rules", c.Rules)
-	b := c.withDefaults().Bounds
-	f.If(b.MinSteps > b.MaxSteps && b.MaxSteps > 0, "Bounds.MinSteps is %d, want at most Bounds.MaxSteps, %d", b.MinSteps, b.MaxSteps)
-	return f.Err()
-}
-
-// agents returns the names of all agents that a run may call, sorted, each once.
-func (c Config) agents() []string {
-	names := append(team.RuleAgents(c.Rules), c.Agents.Planner, c.Agents.Coder, c.Agents.Tester, c.Agents.Supervisor, c.Agents.Workspace)
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
-}
 
 // agent is the agent of a role.
 func (c Config) agent(role Role) string {

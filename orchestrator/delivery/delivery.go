@@ -12,28 +12,28 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// New returns the flow of a team. All faults of cfg are in the one error.
-func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	texts, err := newPrompts(cfg.Prompts)
-	if err := errors.Join(cfg.check(), err); err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("delivery: %w", err)
-	}
-	whole := cfg.withDefaults()
-	return orchestrator.Flow[Input, Outcome]{
-		Name:   whole.Name,
-		Agents: whole.agents(),
-		Roles:  team.Roles(whole, whole.agents()),
-		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{Config: whole, prompts: texts, in: in}).do(c)
-		},
-	}, nil
+var definition = team.Definition[Config, Input, Outcome]{
+	Name: "delivery", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
+	Defaults: func(cfg *Config) {
+		cfg.Limits.Time = cmp.Or(cfg.Limits.Time, 2*time.Hour)
+		team.Defaults(cfg)
+	},
+	Check: func(cfg Config, f *team.Faults) {
+		b := cfg.Bounds
+		f.If(b.MinSteps > b.MaxSteps && b.MaxSteps > 0, "Bounds.MinSteps is %d, want at most Bounds.MaxSteps, %d", b.MinSteps, b.MaxSteps)
+	},
+	Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+		return (&run{Config: cfg, in: in}).do(c, s)
+	},
 }
+
+// New returns the flow of a team. All faults of cfg are in the one error.
+func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) { return team.New(definition, cfg) }
 
 // run is one run of the team.
 type run struct {
 	Config
-	prompts prompt.Set
-	in      Input
+	in Input
 
 	kernel   *team.Run
 	machine  *team.Machine[Phase, move]
@@ -65,9 +65,9 @@ var (
 
 // do is the run: it makes and executes plans until the goal is reached or an error ends
 // it.
-func (r *run) do(c *orchestrator.Context) (Outcome, error) {
+func (r *run) do(c *orchestrator.Context, s team.Start) (Outcome, error) {
 	err := r.in.validate()
-	c = r.begin(c)
+	c = r.begin(c, s)
 	if err != nil {
 		r.fire(c, moveRefuse)
 		return r.end(c, err)
@@ -83,8 +83,8 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 }
 
 // begin sets the state, and returns c with the budget of the run.
-func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
-	r.Limits = r.in.Limits.Or(r.Limits)
+func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context {
+	r.Limits = s.Limits
 	if r.limit = r.Limits.Time; r.limit <= 0 {
 		r.limit = endless
 	}
@@ -97,12 +97,10 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
 		r.state.Agents[role] = &AgentState{Status: "idle"}
 	}
-	limits := r.Limits
-	limits.Time = 0 // a call that is running at the end may continue
-	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
-	r.kernel, c = team.Begin(c, team.Start{
-		Team: "delivery", Asked: r.in.goal(), Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Agents: r.agents(), State: func() any { return r.state },
-	})
+	s.Limits.Time = 0 // a call that is running at the end may continue
+	s.Limits.AllowUnpriced = s.Limits.AllowUnpriced || c.Left().AllowUnpriced
+	s.Asked, s.Outcome, s.State = r.in.goal(), &r.out.Outcome, func() any { return r.state }
+	r.kernel, c = team.Begin(c, s)
 	r.machine = team.NewMachine(r.kernel, "", phases, &r.state.Status)
 	return c
 }

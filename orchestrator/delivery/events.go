@@ -12,8 +12,8 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// The kinds of records that a run emits, beside run.started, run.finished and
-// warning.raised of [team.Kind]. Their data is an Event, of which the named fields are set.
+// The kinds of records that a run emits, beside those of [team.Common]. Their data is an Event,
+// of which the named fields are set.
 const (
 	EventMessageSent    team.Kind = "delivery.message.sent"    // Header, Payload
 	eventPhaseChanged   team.Kind = "delivery.phase.changed"   // Moves: the move of the run
@@ -24,9 +24,6 @@ const (
 	eventFixStarted     team.Kind = "delivery.fix.started"     // Target, Try: number of the fix
 	eventFixFinished    team.Kind = "delivery.fix.finished"    // Target, Try, Text: "": the fix was accepted
 	EventBudgetExceeded team.Kind = "delivery.budget.exceeded" // Target, Text: which time is up
-	EventAgentRetried   team.Kind = "delivery.agent.retried"   // Who, Target, Try: the next one, Wait before it, Text
-	eventAgentFailed    team.Kind = "delivery.agent.failed"    // Who, Target, Text
-	EventWarningRaised  team.Kind = "delivery.warning.raised"  // Warning
 	EventWorkJudged     team.Kind = "delivery.work.judged"     // Target, Verdict, Text: why the work is rejected; "": it passes
 	EventProjectTested  team.Kind = "delivery.project.tested"  // Target, Tests: the result of a real run
 	EventProjectChanged team.Kind = "delivery.project.changed" // Target, Text: the difference that a step made

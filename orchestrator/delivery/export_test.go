@@ -24,13 +24,17 @@ var Messages = []string{
 	FixPlanMessage, VerifyRequest, VerifyResponse, Correction, EscalationSent, StepComplete, StepIsBlocked, GoalComplete, Abort,
 }
 
-// EventRunFinished is the kind of the last record.
-const EventRunFinished = "delivery.run.finished"
+// The kinds that all teams have.
+const (
+	EventRunFinished   = "delivery.run.finished"
+	EventAgentRetried  = "delivery.agent.retried"
+	EventAgentFailed   = "delivery.agent.failed"
+	EventWarningRaised = "delivery.warning.raised"
+)
 
 // Names that only tests use.
 const (
 	EventPhaseChanged = eventPhaseChanged
-	EventAgentFailed  = eventAgentFailed
 	GatePlan          = gatePlan
 	GateCode          = gateCode
 	GateTest          = gateTest

@@ -8,7 +8,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
+
+// defaulted returns a Config as a run has it.
+func defaulted(c Config) Config {
+	definition.Defaults(&c)
+	c.Rules = team.FillRules(c.Rules, DefaultRules())
+	return c
+}
 
 func TestGates(t *testing.T) {
 	seen := []string{" ", "go test passes"}
@@ -44,7 +52,7 @@ func TestGates(t *testing.T) {
 
 // rejects says why work with a verdict is rejected under some thresholds; "": it passes.
 func rejects(t Thresholds, v Verdict) string {
-	r := &run{Config: Config{Policy: Policy{Thresholds: t}}.withDefaults(), scores: map[string][]float64{}}
+	r := &run{Config: defaulted(Config{Policy: Policy{Thresholds: t}}), scores: map[string][]float64{}}
 	why, _, err := r.gate(nil, review{gate: v.Kind}, &v)
 	if err != nil {
 		panic(err)
@@ -59,8 +67,8 @@ func TestThresholdsOfTheHost(t *testing.T) {
 	assert.NotEmpty(t, rejects(own, Verdict{Kind: gateCode, Approved: true, Score: 95.4}))
 	assert.NotEmpty(t, rejects(own, Verdict{Kind: gateTest, Approved: true, Score: 49}))
 	agents := Agents{Planner: "x", Coder: "x", Tester: "x", Supervisor: "x"}
-	require.NoError(t, Config{Agents: agents, Policy: Policy{Thresholds: own}}.check())
-	require.EqualError(t, Config{Agents: agents, Policy: Policy{Thresholds: Thresholds{Plan: 101, Code: -2, Step: math.Inf(1), Goal: math.NaN()}}}.check(),
+	require.NoError(t, team.Check(Config{Agents: agents, Policy: Policy{Thresholds: own}}))
+	require.EqualError(t, team.Check(Config{Agents: agents, Policy: Policy{Thresholds: Thresholds{Plan: 101, Code: -2, Step: math.Inf(1), Goal: math.NaN()}}}),
 		`Policy.Thresholds.Plan is 101, want 0 to 100
 Policy.Thresholds.Code is -2, want 0 to 100
 Policy.Thresholds.Step is +Inf, want 0 to 100
@@ -69,7 +77,7 @@ Policy.Thresholds.Goal is NaN, want 0 to 100`)
 
 func TestAssumedScore(t *testing.T) {
 	assumes := func(kind string, score *float64) bool {
-		return Policy{AssumeScore: score, Thresholds: Config{}.withDefaults().Policy.Thresholds}.assumes(kind)
+		return Policy{AssumeScore: score, Thresholds: defaulted(Config{}).Policy.Thresholds}.assumes(kind)
 	}
 	assert.False(t, assumes(gatePlan, nil), "SC51 the host says so, or nothing is assumed")
 	assert.True(t, assumes(gatePlan, new(70.0)), "SC51 where it reaches the gate")

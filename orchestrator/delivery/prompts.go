@@ -2,12 +2,9 @@ package delivery
 
 import (
 	"embed"
-	"io/fs"
 	"slices"
 
 	"github.com/convene-go/convene/internal/text"
-	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 //go:embed prompts/*.tmpl
@@ -38,8 +35,8 @@ type promptData struct {
 	Issues, AbortAt    int
 }
 
-// newPrompts reads the templates; those of the host replace those of the package.
-func newPrompts(host fs.FS) (prompt.Set, error) {
+// samples are values for each template.
+func samples() map[string][]any {
 	samples := map[string][]any{}
 	for name, ops := range map[string][]string{
 		"plan.tmpl": {OpPlan, OpSubPlan}, "code.tmpl": {OpCode, OpFix}, "test.tmpl": {OpCheck, OpIntegrate}, "guidance.tmpl": {OpPlan},
@@ -53,7 +50,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, GateGoal} {
 		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate})
 	}
-	return team.Prompts(ownPrompts, host, samples, 0, nil)
+	return samples
 }
 
 // guidance is the supervisor's correction for a role.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"flag"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,12 +11,20 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 var update = flag.Bool("update", false, "write the golden prompts anew")
 
+// templates reads the templates of a team.
+func templates(host fs.FS) (prompt.Set, error) {
+	return team.Prompts(ownPrompts, host, samples(), 0, nil)
+}
+
 func TestPrompts(t *testing.T) {
-	texts, err := newPrompts(nil)
+	texts, err := templates(nil)
 	require.NoError(t, err)
 	for name, tt := range map[string]struct {
 		file string
@@ -50,12 +59,12 @@ func TestPrompts(t *testing.T) {
 		})
 	}
 	t.Run("S54 the host's", func(t *testing.T) {
-		texts, err := newPrompts(fstest.MapFS{"plan.tmpl": {Data: []byte("Plan {{.MaxSteps}} steps.{{template \"guidance.tmpl\" .}}")}})
+		texts, err := templates(fstest.MapFS{"plan.tmpl": {Data: []byte("Plan {{.MaxSteps}} steps.{{template \"guidance.tmpl\" .}}")}})
 		require.NoError(t, err)
 		got, err := texts.Fill("plan.tmpl", promptData{MaxSteps: 15})
 		require.NoError(t, err)
 		assert.Equal(t, "Plan 15 steps.", got)
-		_, err = newPrompts(fstest.MapFS{"code.tmpl": {Data: []byte("{{.Goal}}")}})
+		_, err = templates(fstest.MapFS{"code.tmpl": {Data: []byte("{{.Goal}}")}})
 		require.ErrorContains(t, err, "code.tmpl")
 	})
 }
