@@ -119,7 +119,7 @@ func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
 		asked = cmp.Or(asked, r.in.Board.Objective)
 	}
 	start := team.Start{
-		Team: "director", Asked: asked, Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Prompts: r.prompts,
+		Team: "director", Agents: r.agents(), Asked: asked, Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Prompts: r.prompts,
 		State: func() any { return r.shown() },
 	}
 	if r.Policy.ReturnWhenWaiting {

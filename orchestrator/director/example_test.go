@@ -152,7 +152,7 @@ func ExampleAnswer() {
 	out, err := flow.Result(ctx, run)
 	fmt.Println(out.Status, err)
 	// Output:
-	// ask/db_build/1: Task db_build waits for a person: no attempt is left: due dates are missing
+	// ask/db_build/1: Task db_build waits for a person: no attempt is left, and the last review says: due dates are missing
 	// completed <nil>
 }
 

@@ -17,6 +17,21 @@ import (
 // left.
 const givenUpPrefix = "given up: "
 
+// noneLeft begins the reasons of tasks that wait for a person because no attempt is left.
+const noneLeft = "no attempt is left, and "
+
+// lastOf says how the last attempt at a task ended.
+func lastOf(qa blackboard.QA) string {
+	how := "the last attempt failed"
+	switch qa.Kind { //nolint:exhaustive // all others fail attempts
+	case blackboard.FailedReview:
+		how = "the last review says"
+	case blackboard.MergeConflict, blackboard.MergeBroken:
+		how = "the last merge failed"
+	}
+	return how + ": " + cmp.Or(prompt.OneLine(qa.Feedback), "no reason was given")
+}
+
 func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefix) }
 
 // lose ends an attempt that failed before its review: another one begins, or a person is
@@ -34,12 +49,12 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
 	}
 	then := r.after(c, &t, roleTask, t.RetryCount+1, orchestrator.Try{Err: why.err, Decision: string(why.kind), Feedback: why.text})
 	if then.route == askHuman {
-		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: "no attempt is left: " + why.text, QA: &qa})
+		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: noneLeft + lastOf(qa), QA: &qa})
 		return
 	}
 	r.direct(c, a.id, r.anew(c, &t, qa, then, blackboard.Move{Event: blackboard.EventLose, QA: &qa}))
 	if then.route == giveUp {
-		r.abandon(c, a.id, givenUpPrefix+why.text) // at once: the task is READY
+		r.abandon(c, a.id, givenUpPrefix+lastOf(qa)) // at once: the task is READY
 		return
 	}
 	r.forget(c, a.id)
@@ -98,9 +113,9 @@ func tryOf(qa blackboard.QA) orchestrator.Try {
 func (r *run) afterFailure(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, then next) {
 	switch then.route {
 	case askHuman:
-		r.escalateTask(c, t.ID, "no attempt is left: "+prompt.OneLine(qa.Feedback))
+		r.escalateTask(c, t.ID, noneLeft+lastOf(qa))
 	case giveUp:
-		r.abandon(c, t.ID, givenUpPrefix+prompt.OneLine(qa.Feedback))
+		r.abandon(c, t.ID, givenUpPrefix+lastOf(qa))
 	case phoenix:
 		if m, ok := r.rework(c, t, qa); ok {
 			r.direct(c, t.ID, r.anew(c, t, qa, then, m))

@@ -79,9 +79,19 @@ func states(summary map[blackboard.State]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// plainly returns a state in words, such as "awaiting qa".
+// plainly returns a state in words, such as "being worked on".
 func plainly(s blackboard.State) string {
-	return strings.ToLower(strings.ReplaceAll(string(s), "_", " "))
+	switch s { //nolint:exhaustive // the names of the others are words
+	case blackboard.Active:
+		return "being worked on"
+	case blackboard.AwaitingQA:
+		return "waiting for its review"
+	case blackboard.FailedQA:
+		return "refused"
+	case blackboard.WaitingHuman:
+		return "waiting for a person"
+	}
+	return strings.ToLower(string(s))
 }
 
 func tasksSection(b *blackboard.Board) page.Section {
@@ -96,7 +106,13 @@ func tasksSection(b *blackboard.Board) page.Section {
 func taskCard(t *blackboard.Task) page.Card {
 	card := page.Card{
 		Label: page.Words(plainly(t.Status)) + ", " + t.Phase + " of " + t.Component, Title: cmp.Or(t.Title, t.ID), Text: t.Summary, Why: t.Reason,
-		Tags: []string{t.ID, t.Profile, fmt.Sprintf("attempts: %d", t.Attempt), usd(t.Spent)},
+		Tags: []string{t.ID, t.Profile},
+	}
+	if t.Attempt > 0 {
+		card.Tags = append(card.Tags, fmt.Sprintf("attempts: %d", t.Attempt))
+	}
+	if t.Spent.Cost > 0 {
+		card.Tags = append(card.Tags, fmt.Sprintf("%.4f USD", dollars(t.Spent)))
 	}
 	if t.ResultPath != "" {
 		card.Tags = append(card.Tags, t.ResultPath)
@@ -134,8 +150,6 @@ func costsSection(b *blackboard.Board) page.Section {
 }
 
 func dollars(u providers.Usage) float64 { return float64(u.Cost) / float64(providers.USD) }
-
-func usd(u providers.Usage) string { return fmt.Sprintf("%.4f USD", dollars(u)) }
 
 // learnedSection shows the decisions and insights of the run.
 func learnedSection(b *blackboard.Board) page.Section {

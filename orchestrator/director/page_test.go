@@ -60,12 +60,15 @@ func TestPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(want), html, "run with -update if the change is meant")
 	for _, want := range []string{
-		"1 of 3 tasks are complete", "The open tasks wait for people.", "1 blocked, 1 complete, 1 waiting human", "3.0000 USD", "the agent was away",
+		"1 of 3 tasks are complete", "The open tasks wait for people.", "1 blocked, 1 complete, 1 waiting for a person", "3.0000 USD", "the agent was away",
 		"Store todos", "attempts: 2", "2.0000 USD", "well done", "mind the index", "it stores: seen", "it does not compile", "no attempts are left",
 		"SQLite", "one file", "are few", "package api", "Not passed",
 	} {
 		assert.Contains(t, html, want)
 	}
+	assert.NotContains(t, html, "waiting human")
+	assert.NotContains(t, html, "attempts: 0", "what never ran has no attempts and no cost")
+	assert.NotContains(t, html, "0.0000 USD")
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "<i>rows")
 	t.Run("without a board", func(t *testing.T) {

@@ -3,6 +3,7 @@ package director
 import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -40,7 +41,8 @@ func (r *run) allowMerge(c *orchestrator.Context, id string, n int) error {
 	switch {
 	case err == nil:
 		r.merges = append(r.merges, id)
-	case isRule(err):
+	case isRule(r.kept(err)):
+		r.Warn(c, agent.ErrorOf(err).Codes[0], id, "%s", err.Error())
 		t, _ := r.board.Task(id)
 		r.job(id).passed = false
 		r.ungraded(c, &t, EventMergeFailed, "it was not merged: "+prompt.OneLine(err.Error()), err)
@@ -71,7 +73,7 @@ func (r *run) mayReplan() (ok bool, refused error) {
 
 // allowReplan is the branch in which a Permit is asked about a change of the tasks.
 func (r *run) allowReplan(c *orchestrator.Context) error {
-	err := r.Allow(c, orchestrator.Move{Path: "run", From: string(working), Event: string(moveReplan), To: string(replanning)})
+	err := r.kept(r.machine.Allow(c, moveReplan))
 	if team.Ends(err) {
 		r.plea = nil
 		return err

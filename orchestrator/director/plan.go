@@ -40,8 +40,7 @@ func (r *run) decompose(c *orchestrator.Context) error {
 		r.fire(c, moveContinue)
 		return nil
 	}
-	err := r.Allow(c, orchestrator.Move{Path: "run", From: string(decomposing), Event: string(moveDecomposed), To: string(working)})
-	if r.refused(c, "plan", err) != nil {
+	if err := r.kept(r.machine.Allow(c, moveDecomposed)); err != nil {
 		return err
 	}
 	r.fire(c, moveDecomposed)
@@ -56,8 +55,8 @@ func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code
 		}
 	}
 	if r.Rules.Plan != nil {
-		if tasks, err = rule("Plan", func() ([]blackboard.Definition, error) { return r.Rules.Plan(tasks) }, nil); err != nil {
-			return r.refused(c, "Plan", err)
+		if tasks, err = r.ownPlan(c, tasks); err != nil {
+			return err
 		}
 	}
 	for i := range tasks {
@@ -73,6 +72,25 @@ func (r *run) begun(c *orchestrator.Context, tasks []blackboard.Definition, code
 		return team.Fail(code, "%w", err)
 	}
 	return nil
+}
+
+// ownPlan returns what the host's Plan makes of the tasks. Tasks that cannot be done are its fault.
+func (r *run) ownPlan(c *orchestrator.Context, tasks []blackboard.Definition) ([]blackboard.Definition, error) {
+	return rule(r, c, "Rules.Plan", "Plan", func() ([]blackboard.Definition, error) {
+		tasks, err := r.Rules.Plan(slices.Clone(tasks))
+		if err == nil && len(tasks) == 0 {
+			err = errors.New("it returned no tasks")
+		}
+		for i := range tasks {
+			if fault := r.fits(&tasks[i]); err == nil && fault != nil {
+				err = fmt.Errorf("tasks[%d] %q: %w", i, tasks[i].ID, fault)
+			}
+		}
+		if err == nil {
+			err = r.trial(c, []blackboard.Change{byDirector("", blackboard.AddTasks{Tasks: tasks})})
+		}
+		return tasks, err
+	})
 }
 
 // plan asks the director for the tasks. The model is told what does not fit, twice.

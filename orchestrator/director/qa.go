@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/grading"
 )
 
 // ReviewOutcome is what a gate decides about a review.
@@ -46,14 +45,6 @@ func (Strict) Decide(r Reviewed) ReviewOutcome {
 	return OutcomeFail
 }
 
-// fault returns what is wrong with an outcome as the answer of a host's gate; "": nothing.
-func (o ReviewOutcome) fault() string {
-	if slices.Contains([]ReviewOutcome{OutcomePass, OutcomeNotes, OutcomeFail, OutcomePartial}, o) {
-		return ""
-	}
-	return fmt.Sprintf("the outcome is %q, want PASS, PASS_WITH_NOTES, FAIL or PARTIAL", string(o))
-}
-
 // Review is what the strategist answers about an artifact. Whether it passes follows from
 // all of it.
 type Review struct {
@@ -79,34 +70,35 @@ type CriterionAnswer struct {
 }
 
 // tally folds a review of work with these criteria into what a gate goes by, and a result
-// without an outcome. Problems say what in the review does not fit together. A review with
-// an unknown fault for a failing test is malformed.
-func tally(criteria []string, r Review) (seen Reviewed, qa blackboard.QA, problems []string, err error) {
-	qa = blackboard.QA{Feedback: r.Feedback, Focus: r.Focus, Tests: r.Tests, Notes: r.Notes, Refined: r.Refined, PlanWrong: r.PlanWrong}
-	seen = Reviewed{Passed: r.Passed, Criteria: len(criteria), Notes: len(r.Notes)}
+// without an outcome.
+func tally(criteria []string, v Review) (seen Reviewed, qa blackboard.QA) {
+	qa = blackboard.QA{Feedback: v.Feedback, Focus: v.Focus, Tests: v.Tests, Notes: v.Notes, Refined: v.Refined, PlanWrong: v.PlanWrong}
+	seen = Reviewed{Passed: v.Passed, Criteria: len(criteria), Notes: len(v.Notes)}
 	for i, criterion := range criteria {
-		result := criterionResult(criterion, i+1, r.Criteria)
+		result := criterionResult(criterion, i+1, v.Criteria)
 		if result.Passed {
 			seen.Met++
 		}
 		qa.Criteria = append(qa.Criteria, result)
 	}
-	for _, a := range r.Criteria {
+	for _, test := range v.Tests {
+		seen.CodeWrong = seen.CodeWrong || test.Fault != blackboard.TestWrong
+		if test.Fault != blackboard.CodeWrong {
+			qa.TestsToRevise = union(qa.TestsToRevise, []string{test.Test})
+		}
+	}
+	return seen, qa
+}
+
+// judge has a gate decide about a review. Problems say what in the review does not fit together.
+func judge(criteria []string, v Review, gate func(Reviewed) (ReviewOutcome, error)) (qa blackboard.QA, problems []string, err error) {
+	seen, qa := tally(criteria, v)
+	for _, a := range v.Criteria {
 		if a.Number < 1 || a.Number > len(criteria) {
 			problems = append(problems, fmt.Sprintf("criterion %d does not exist: there are %d", a.Number, len(criteria)))
 		}
 	}
-	seen.CodeWrong, qa.TestsToRevise, err = faults(r.Tests)
-	return seen, qa, problems, err
-}
-
-// judge has a gate decide about a review, which is not malformed.
-func judge(gate grading.Gate[Reviewed, ReviewOutcome], criteria []string, v Review) (qa blackboard.QA, problems []string, err error) {
-	seen, qa, problems, err := tally(criteria, v)
-	if err != nil {
-		return qa, nil, err
-	}
-	outcome, err := decide("Review", gate, seen, ReviewOutcome.fault)
+	outcome, err := gate(seen)
 	qa.Outcome, qa.Passed = string(outcome), outcome == OutcomePass || outcome == OutcomeNotes
 	if !qa.Passed {
 		qa.Kind = blackboard.FailedReview
@@ -117,20 +109,14 @@ func judge(gate grading.Gate[Reviewed, ReviewOutcome], criteria []string, v Revi
 	return qa, problems, err
 }
 
-// faults says whether the code is at fault for a failing test, and which tests are wrong.
-func faults(tests []blackboard.TestAnalysis) (codeWrong bool, wrong []string, err error) {
-	for i, test := range tests {
-		switch test.Fault {
-		case blackboard.CodeWrong, blackboard.BothWrong, blackboard.TestWrong:
-		default:
-			return false, nil, fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
-		}
-		codeWrong = codeWrong || test.Fault != blackboard.TestWrong
-		if test.Fault != blackboard.CodeWrong {
-			wrong = union(wrong, []string{test.Test})
+// fault returns what is wrong with a review, whatever it is of; nil: nothing.
+func (v Review) fault() error {
+	for i, test := range v.Tests {
+		if !slices.Contains([]blackboard.TestFault{blackboard.CodeWrong, blackboard.BothWrong, blackboard.TestWrong}, test.Fault) {
+			return fmt.Errorf("tests[%d]: fault is %q, want code_wrong, test_wrong or both", i, test.Fault)
 		}
 	}
-	return codeWrong, wrong, nil
+	return nil
 }
 
 // criterionResult returns the one answer about a criterion, or a failure.

@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		{"BC56 two answers about one", Review{Passed: true, Criteria: answers(1, 2, 3, 3)}, "PARTIAL", nil, "the model passed it, but 2 of 3 criteria are met and the code is at fault for a test: false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			qa, problems, err := judge(Strict{}, threeCriteria, tt.review)
+			qa, problems, err := judge(threeCriteria, tt.review, strictly)
 			require.NoError(t, err)
 			assert.Equal(t, tt.outcome, qa.Outcome)
 			passed := tt.outcome == "PASS" || tt.outcome == "PASS_WITH_NOTES"
@@ -66,7 +66,7 @@ func TestJudge(t *testing.T) {
 		})
 	}
 	t.Run("BA33 what a missing answer says", func(t *testing.T) {
-		qa, _, err := judge(Strict{}, threeCriteria, Review{Passed: true, Feedback: "f", Focus: "g", PlanWrong: true, Criteria: answers(1, 2)})
+		qa, _, err := judge(threeCriteria, Review{Passed: true, Feedback: "f", Focus: "g", PlanWrong: true, Criteria: answers(1, 2)}, strictly)
 		require.NoError(t, err)
 		assert.Equal(t, blackboard.CriterionResult{Criterion: "rate limit", Reasoning: "not evaluated"}, qa.Criteria[2])
 		assert.Equal(t, blackboard.CriterionResult{Criterion: "JSON", Passed: true, Reasoning: "because"}, qa.Criteria[1])
@@ -74,17 +74,16 @@ func TestJudge(t *testing.T) {
 		assert.True(t, qa.PlanWrong)
 	})
 	t.Run("BC56 no criteria is a failure, unknown faults are malformed", func(t *testing.T) {
-		qa, problems, err := judge(Strict{}, nil, Review{Passed: true})
+		qa, problems, err := judge(nil, Review{Passed: true}, strictly)
 		require.NoError(t, err)
 		assert.False(t, qa.Passed)
 		assert.Len(t, problems, 1)
-		_, _, err = judge(Strict{}, threeCriteria, Review{Tests: []blackboard.TestAnalysis{test("T", "moon")}})
-		require.EqualError(t, err, `tests[0]: fault is "moon", want code_wrong, test_wrong or both`)
+		require.EqualError(t, Review{Tests: []blackboard.TestAnalysis{test("T", "moon")}}.fault(), `tests[0]: fault is "moon", want code_wrong, test_wrong or both`)
 	})
 	t.Run("BC26 BC56 the order of answers does not matter, and nothing passes that lacks one", rapid.MakeCheck(func(t *rapid.T) {
 		numbers := rapid.SliceOf(rapid.IntRange(-4, 4)).Draw(t, "answers")
 		r := Review{Passed: rapid.Bool().Draw(t, "passed"), Criteria: answers(numbers...)}
-		qa, _, err := judge(Strict{}, threeCriteria, r)
+		qa, _, err := judge(threeCriteria, r, strictly)
 		require.NoError(t, err)
 		want := r.Passed
 		for n := 1; n <= 3; n++ {
@@ -92,11 +91,14 @@ func TestJudge(t *testing.T) {
 		}
 		assert.Equal(t, want, qa.Passed)
 		r.Criteria = answers(reversed(numbers)...)
-		again, _, err := judge(Strict{}, threeCriteria, r)
+		again, _, err := judge(threeCriteria, r, strictly)
 		require.NoError(t, err)
 		assert.Equal(t, qa, again)
 	}))
 }
+
+// strictly decides as Strict does.
+func strictly(seen Reviewed) (ReviewOutcome, error) { return Strict{}.Decide(seen), nil }
 
 func reversed(numbers []int) []int {
 	back := slices.Clone(numbers)

@@ -35,7 +35,6 @@ func (r *run) replan(c *orchestrator.Context, why string) (changed bool, err err
 	may, refused := r.mayReplan()
 	if refused != nil {
 		r.planWrong = ""
-		_ = r.refused(c, "replan", refused)
 		r.replanned(c, "unchanged", prompt.OneLine(refused.Error()))
 	}
 	if !may {

@@ -1,13 +1,13 @@
 package director
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // The values of orchestrator.Working.Role.
@@ -50,26 +50,14 @@ func (r *run) after(c *orchestrator.Context, t *blackboard.Task, role string, n 
 	}
 	profile, _ := r.profile(t.Profile)
 	last.Agent = agentOf(t, profile)
-	again, err := r.again(of, r.job(t.ID).note(role, n, last))
+	again, err := team.Again(r.Run, c, r.Rules.Retrier, of, r.job(t.ID).note(role, n, last))
 	switch {
-	case r.refused(c, t.ID, err) != nil:
-		return next{route: askHuman}
-	case again.Retry && n < orchestrator.MaxTries:
+	case again.Retry:
 		return next{route: phoenix, Again: again}
-	case r.Policy.GiveUp:
+	case r.kept(err) == nil && r.Policy.GiveUp:
 		return next{route: giveUp}
 	}
 	return next{route: askHuman}
-}
-
-// again asks the Retrier.
-func (r *run) again(of orchestrator.Working, tries []orchestrator.Try) (orchestrator.Again, error) {
-	return rule("Retrier", func() (orchestrator.Again, error) { return r.Rules.Retrier.Next(of, tries), nil }, func(a orchestrator.Again) string {
-		if a.Retry && a.Agent != "" && !slices.Contains(r.agents(), a.Agent) {
-			return fmt.Sprintf("Again.Agent is %q, want one that the team declares: %q", a.Agent, r.agents())
-		}
-		return ""
-	})
 }
 
 // note keeps the n-th try of a role, and returns all of them. Those of an earlier run are
@@ -154,8 +142,8 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 		return false
 	}
 	of := orchestrator.Working{Role: roleOutage, ID: "run", Max: r.Policy.Retry.Outages}
-	again, err := r.again(of, slices.Clone(o.tries))
-	if _ = r.refused(c, roleOutage, err); again.Retry {
+	again, err := team.Again(r.Run, c, r.Rules.Retrier, of, o.tries)
+	if _ = r.kept(err); again.Retry {
 		o.calm = next{Again: again}.at(c.Now())
 		r.wakeAt(o.calm)
 		return false

@@ -80,7 +80,7 @@ func (r *run) toMerge(id string) {
 // no rule's is an outage.
 func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on team.Kind, why string, err error) {
 	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
-	if !isRule(r.refused(c, t.ID, err)) {
+	if !isRule(err) {
 		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	}
 	r.Emit(c, on, &Event{Event: team.Event{Text: why}, Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind)})
@@ -101,7 +101,10 @@ func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard
 	if err != nil {
 		return blackboard.QA{}, err
 	}
-	qa, problems, err := judge(r.Rules.Gates.Review, t.Criteria, answer)
+	qa, problems, err := judge(t.Criteria, answer, func(seen Reviewed) (ReviewOutcome, error) {
+		outcome, err := team.Decide(r.Run, c, t.ID, "Rules.Gates.Review", r.Rules.Gates.Review, seen, OutcomePass, OutcomeNotes, OutcomeFail, OutcomePartial)
+		return outcome, r.kept(err)
+	})
 	for _, problem := range problems {
 		r.warn(c, "review", t.ID, "attempt %d: %s", t.Attempt, problem)
 	}
@@ -111,16 +114,13 @@ func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard
 // reviewOf is the review of the host's Grader, or of the strategist, who is asked once more
 // if none comes that can be used.
 func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInput) (Review, error) {
-	usable := func(v Review) error {
-		_, _, _, err := tally(t.Criteria, v)
-		return errors.Join(err, in.Checks.fits(v))
-	}
+	usable := func(v Review) error { return errors.Join(v.fault(), in.Checks.fits(v)) }
 	if grader := r.Rules.Graders.Work; grader != nil {
 		return team.Graded(func() (Review, error) {
-			return rule("Graders.Work", func() (Review, error) {
+			return rule(r, c, t.ID, "Graders.Work", func() (Review, error) {
 				v, err := grader.Grade(c, in)
 				return v, cmp.Or(err, usable(v))
-			}, nil)
+			})
 		})
 	}
 	q := question{
@@ -210,8 +210,8 @@ func (r *run) reject(c *orchestrator.Context, id string, qa blackboard.QA) {
 // stagnates asks the gate whether the tasks are planned anew.
 func (r *run) stagnates(c *orchestrator.Context) bool {
 	s := Setbacks{Row: r.failures.row, Worst: r.failures.worst, Limit: r.Policy.Retry.Stagnation, Replans: r.state.Replans}
-	yes, err := decide("Stagnation", r.Rules.Gates.Stagnation, s, nil)
-	return yes && r.refused(c, "Gates.Stagnation", err) == nil
+	yes, _ := rule(r, c, "Rules.Gates.Stagnation", "Gates.Stagnation", func() (bool, error) { return r.Rules.Gates.Stagnation.Decide(s), nil })
+	return yes
 }
 
 // checked says whether a command is run on what a task delivers.

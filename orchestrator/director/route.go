@@ -16,16 +16,15 @@ func (r *run) route(c *orchestrator.Context, d *blackboard.Definition) error {
 	if d.Profile != "" || len(targets) == 0 {
 		return nil
 	}
-	chosen, err := rule("Router", func() (routing.Route, error) {
-		return r.Rules.Router.Route(c, requestOf(d), slices.Clone(targets))
-	}, func(route routing.Route) string {
-		if err := route.Check(targets); err != nil {
-			return err.Error()
+	chosen, err := rule(r, c, d.ID, "Router", func() (routing.Route, error) {
+		route, err := r.Rules.Router.Route(c, requestOf(d), slices.Clone(targets))
+		if err == nil {
+			err = route.Check(targets)
 		}
-		return ""
+		return route, err
 	})
 	d.Profile = chosen.Primary
-	return r.refused(c, d.ID, err)
+	return err
 }
 
 // targets are the profiles as a Router sees them: first those that name the phase, then

@@ -2,14 +2,12 @@ package director
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -104,38 +102,28 @@ func (r Rules) withDefaults(phases []string) Rules {
 	return r
 }
 
-// rule asks a rule of the host. fault says what is wrong with its answer.
-func rule[T any](name string, ask func() (T, error), fault func(T) string) (T, error) {
-	v, err := team.Guard("Rules."+name, ask)
-	if err == nil && fault != nil {
-		if text := fault(v); text != "" {
-			err = fmt.Errorf("Rules.%s: %s", name, text)
-		}
-	}
-	if err != nil && !team.Ends(err) {
-		err = team.Fail(ErrRule, "%w", err)
-	}
-	return v, err
+// rule asks a rule of the host, as [team.Rule] does. name is its field in Rules, and who the
+// task that needs the answer, or the rule.
+func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (T, error)) (T, error) {
+	v, err := team.Rule(r.Run, c, who, "Rules."+name, ask)
+	return v, r.kept(err)
 }
 
-// decide asks a gate of the host.
-func decide[S, D any](name string, gate grading.Gate[S, D], s S, fault func(D) string) (D, error) {
-	return rule("Gates."+name, func() (D, error) { return gate.Decide(s), nil }, fault)
-}
-
-// refused returns err. That of a rule it keeps for the run's own error, and warns of it. who is
-// a task, or the name of a rule.
-func (r *run) refused(c *orchestrator.Context, who string, err error) error {
-	code := "rule"
-	if errors.Is(err, ErrNotPermitted) {
-		code = "not-permitted"
-	}
+// kept returns err. That of a rule or a Permit is kept for the run's own error.
+func (r *run) kept(err error) error {
 	if isRule(err) {
 		r.refusals = append(r.refusals, err)
-		r.warn(c, code, who, "%s", prompt.OneLine(err.Error()))
 	}
 	return err
 }
 
 // isRule reports whether a rule of the host failed, or its Permit refused a move.
 func isRule(err error) bool { return errors.Is(err, ErrRule) || errors.Is(err, ErrNotPermitted) }
+
+// faulty returns v, and the fault of it as an error. "" is none.
+func faulty[T interface{ fault() string }](v T, err error) (T, error) {
+	if fault := v.fault(); err == nil && fault != "" {
+		err = errors.New(fault)
+	}
+	return v, err
+}

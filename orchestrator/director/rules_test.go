@@ -3,6 +3,7 @@ package director_test
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,7 @@ func TestRules(t *testing.T) {
 			own: func(t *testing.T, p played) {
 				p.is(t, "c WAITING_HUMAN")
 				assert.Equal(t, 4, p.task(t, "c").Attempt)
+				assert.Equal(t, "no attempt is left, and the last attempt failed: the guardian ended the attempt with the verdict STALLED; ignored nudges: 0", p.task(t, "c").Reason)
 			},
 		},
 		"Gates.Stagnation": {
@@ -219,6 +221,11 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// ownPlan is a Plan without an error.
+func ownPlan(of func([]blackboard.Definition) []blackboard.Definition) func([]blackboard.Definition) ([]blackboard.Definition, error) {
+	return func(tasks []blackboard.Definition) ([]blackboard.Definition, error) { return of(tasks), nil }
+}
+
 // TestBrokenRules has rules fail: the part that needed them fails with their code.
 func TestBrokenRules(t *testing.T) {
 	t.Parallel()
@@ -265,15 +272,44 @@ func TestBrokenRules(t *testing.T) {
 			ruled(director.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
 				return orchestrator.Again{Retry: true, Agent: "moon"}
 			})}).role("qa", failing),
-			director.Waiting, "a WAITING_HUMAN", `Again.Agent is "moon"`,
+			director.Waiting, "a WAITING_HUMAN", `Agent is "moon"`,
 		},
 		"a gate of reviews that answers out of range": {
 			ruled(director.Rules{Gates: director.Gates{Review: grading.GateWith(func(director.Reviewed) director.ReviewOutcome { return "SO-SO" })}}),
-			director.Waiting, "a WAITING_HUMAN, b WAITING_HUMAN", `the outcome is "SO-SO"`,
+			director.Waiting, "a WAITING_HUMAN, b WAITING_HUMAN", `it is "SO-SO"`,
 		},
 		"a gate of the guardian that panics": {
 			ruled(director.Rules{Gates: director.Gates{Guardian: grading.GateWith(func(director.Conduct) director.Course { broken(); return director.Course{} })}}).role("work", slow),
 			director.Waiting, "a WAITING_HUMAN", "Gates.Guardian panicked",
+		},
+		"a Plan that panics": {
+			ruled(director.Rules{Plan: ownPlan(func([]blackboard.Definition) []blackboard.Definition { broken(); return nil })}),
+			director.Failed, "", "Rules.Plan panicked",
+		},
+		"a Plan that returns nothing": {
+			ruled(director.Rules{Plan: ownPlan(func([]blackboard.Definition) []blackboard.Definition { return nil })}),
+			director.Failed, "", "Rules.Plan: it returned no tasks",
+		},
+		"a Plan with a cycle": {
+			ruled(director.Rules{Plan: ownPlan(func(tasks []blackboard.Definition) []blackboard.Definition {
+				tasks[0].DependsOn, tasks[1].DependsOn = []string{"b"}, []string{"a"}
+				return tasks
+			})}),
+			director.Failed, "", "Rules.Plan: ",
+		},
+		"a Plan with a risk that is no number": {
+			ruled(director.Rules{Plan: ownPlan(func(tasks []blackboard.Definition) []blackboard.Definition {
+				tasks[0].Risk = new(math.NaN())
+				return tasks
+			})}),
+			director.Failed, "", "Rules.Plan: ",
+		},
+		"a Plan with an unknown profile": {
+			planned(ruled(director.Rules{Plan: ownPlan(func(tasks []blackboard.Definition) []blackboard.Definition {
+				tasks[1].Profile = "moon"
+				return tasks
+			})})),
+			director.Failed, "", `Rules.Plan: tasks[1] "b": assigned_worker_profile is "moon"`,
 		},
 		"a Grader that fails": {
 			ruled(director.Rules{Graders: director.Graders{Work: orchestrator.GradeWith(func(*orchestrator.Context, director.ReviewInput) (director.Review, error) {
@@ -288,7 +324,14 @@ func TestBrokenRules(t *testing.T) {
 			require.ErrorIs(t, p.err, director.ErrRule)
 			require.ErrorContains(t, p.err, tt.rule)
 			assert.Equal(t, tt.end, p.out.End)
-			assert.True(t, p.warned("rule"))
+			i := slices.IndexFunc(p.out.Warnings, func(w orchestrator.Warning) bool { return w.Code == "director/rule" })
+			require.GreaterOrEqual(t, i, 0)
+			assert.NotEmpty(t, p.out.Warnings[i].Who)
+			assert.Contains(t, p.out.Warnings[i].Message, tt.rule)
+			if strings.Contains(tt.rule, "Rules.Plan") {
+				assert.Equal(t, "Rules.Plan", p.out.Warnings[i].Who)
+				assert.Empty(t, p.out.Board.Tasks)
+			}
 			if tt.is != "" {
 				p.is(t, tt.is)
 			}
@@ -306,7 +349,7 @@ func TestHeldBack(t *testing.T) {
 	t.Run("BC1 all of them: the run is stuck, and is not planned anew", func(t *testing.T) {
 		p := ruled(director.Rules{Scheduler: routing.SchedulerFunc(func([]routing.Node, routing.Moment) []routing.Node { return nil })}).play(t)
 		require.ErrorIs(t, p.err, director.ErrStuck)
-		require.ErrorContains(t, p.err, "the Scheduler holds back")
+		require.ErrorContains(t, p.err, "the Scheduler holds back all that is READY: a is READY; b is READY; c is READY")
 		assert.Equal(t, director.Stuck, p.out.End)
 		assert.Empty(t, p.of("replan"))
 	})

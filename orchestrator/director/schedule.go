@@ -177,11 +177,12 @@ func (r *run) scheduled(c *orchestrator.Context) (id string, ok bool, err error)
 		p, _ := r.profile(ready[i].Profile)
 		ready[i].Estimate = int64(p.Estimate)
 	}
-	order, err := rule("Scheduler", func() ([]routing.Node, error) {
-		return r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now(), Active: active}), nil
-	}, func(order []routing.Node) string { return notReady(order, ready) })
+	order, err := rule(r, c, "Rules.Scheduler", "Scheduler", func() ([]routing.Node, error) {
+		order := r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now(), Active: active})
+		return order, notReady(order, ready)
+	})
 	if err != nil {
-		return "", false, r.refused(c, "Scheduler", err)
+		return "", false, err
 	}
 	busy := map[string]int{}
 	for _, n := range active {
@@ -199,19 +200,19 @@ func (r *run) scheduled(c *orchestrator.Context) (id string, ok bool, err error)
 	return "", false, nil
 }
 
-// notReady says which node of an order is not ready or there twice; "": none is.
-func notReady(order, ready []routing.Node) string {
+// notReady returns an error that names a node of an order which is not ready or there twice.
+func notReady(order, ready []routing.Node) error {
 	open := map[string]bool{}
 	for _, n := range ready {
 		open[n.ID] = true
 	}
 	for _, n := range order {
 		if !open[n.ID] {
-			return fmt.Sprintf("%q is not ready, or is there twice", n.ID)
+			return fmt.Errorf("%q is not ready, or is there twice", n.ID)
 		}
 		delete(open, n.ID)
 	}
-	return ""
+	return nil
 }
 
 func attemptKey(what, task string, n int) string { return what + "/" + task + "/" + strconv.Itoa(n) }
@@ -283,7 +284,10 @@ func (r *run) reasons() string {
 		if t.Blocked != nil {
 			why = strings.TrimSpace(fmt.Sprintf("%s %s", t.Blocked.Type, strings.Join(t.Blocked.WaitingOn, ", ")))
 		}
-		all = append(all, fmt.Sprintf("%s is %s (%s)", id, t.Status, why))
+		if why != "" {
+			why = " (" + why + ")"
+		}
+		all = append(all, fmt.Sprintf("%s is %s%s", id, t.Status, why))
 	}
 	return strings.Join(append(all, r.forPermits()...), "; ")
 }

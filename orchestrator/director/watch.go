@@ -1,6 +1,7 @@
 package director
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -47,7 +48,7 @@ func (r *run) watch(c *orchestrator.Context, a *attempt, more bool) error { //no
 
 // idle has the gate decide about a worker that is late or silent. One that is late ends in any
 // case.
-func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) error { //nolint:revive // flag-parameter: it is said in the text
+func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) error {
 	k := r.conduct(a)
 	k.Inactive = true
 	to, err := r.steer(c, a, k, Assessment{})
@@ -101,7 +102,7 @@ const guardianTime = 60 * time.Second
 func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) (Assessment, error) {
 	if grader := r.Rules.Graders.Conduct; grader != nil {
 		return team.Graded(func() (Assessment, error) {
-			return rule("Graders.Conduct", func() (Assessment, error) { return grader.Grade(c, in) }, Assessment.fault)
+			return rule(r, c, a.id, "Graders.Conduct", func() (Assessment, error) { return faulty(grader.Grade(c, in)) })
 		})
 	}
 	q := question{
@@ -115,7 +116,7 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v Assessment, err erro
 	switch {
 	case team.Ends(err):
 		return err
-	case isRule(r.refused(c, a.id, err)):
+	case isRule(err):
 		return nil
 	case err != nil:
 		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, err)
@@ -132,7 +133,11 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v Assessment, err erro
 	if err != nil || !to.Ends {
 		return err
 	}
-	return fails(blackboard.StalledWorker, "%d nudges were ignored: %s", to.Ignored, v.Issue)
+	why := fmt.Sprintf("the guardian ended the attempt with the verdict %s; ignored nudges: %d", to.Verdict, to.Ignored)
+	if v.Issue != "" {
+		why += "; " + v.Issue
+	}
+	return fails(blackboard.StalledWorker, "%s", why)
 }
 
 // conduct is how a worker did at its last check.
@@ -147,7 +152,7 @@ func (r *run) conduct(a *attempt) Conduct {
 
 // steer has the gate decide about a worker, and notes and says what it decides.
 func (r *run) steer(c *orchestrator.Context, a *attempt, k Conduct, said Assessment) (Course, error) {
-	to, err := decide("Guardian", r.Rules.Gates.Guardian, k, Course.fault)
+	to, err := rule(r, c, a.id, "Gates.Guardian", func() (Course, error) { return faulty(r.Rules.Gates.Guardian.Decide(k), nil) })
 	if err != nil {
 		return to, err
 	}
