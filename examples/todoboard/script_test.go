@@ -14,6 +14,7 @@ import (
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -32,7 +33,7 @@ func performs(t *testing.T, dir, part string, attempt int) (results []string) {
 	require.NoError(t, err)
 	p, err := readPlay(part, attempt)
 	require.NoError(t, err)
-	ctx := director.WithPlace(t.Context(), director.Place{Path: dir})
+	ctx := trees.WithPlace(t.Context(), trees.Place{Path: dir})
 	for _, next := range p.steps {
 		at := slices.IndexFunc(s.tools, func(tool agent.Tool) bool { return tool.Name == next.tool })
 		require.GreaterOrEqual(t, at, 0, next.tool)
@@ -100,7 +101,7 @@ func TestFirstStorageIsWrong(t *testing.T) {
 	s, err := newShop(dir, cache(t))
 	require.NoError(t, err)
 	at := slices.IndexFunc(s.tools, func(tool agent.Tool) bool { return tool.Name == "run" })
-	said, err := s.tools[at].Call(director.WithPlace(t.Context(), director.Place{Path: dir}), []byte(`{"command":"test"}`))
+	said, err := s.tools[at].Call(trees.WithPlace(t.Context(), trees.Place{Path: dir}), []byte(`{"command":"test"}`))
 	require.NoError(t, err)
 	assert.Contains(t, said, `due "2026-03-31", todo: Overdue(2026-03-31) = true, want false`)
 	assert.Equal(t, 2, strings.Count(said, "--- FAIL"), "the table and one row of it: %s", said)

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/director/workbench"
 )
 
@@ -73,7 +74,7 @@ func newFlow(s cli.Settings) (orchestrator.Flow[director.Input, director.Outcome
 // shop has the folders and tools of the workers.
 type shop struct {
 	bench *workbench.Workbench
-	trees *director.Worktrees
+	trees *trees.Agent
 	tools []agent.Tool
 }
 
@@ -86,7 +87,7 @@ func newShop(dir, cache string) (*shop, error) {
 		return nil, err
 	}
 	tools, err := bench.Tools()
-	return &shop{bench: bench, trees: director.NewWorktrees(worktree.Config{Repo: dir, Init: true}), tools: tools}, err
+	return &shop{bench: bench, trees: trees.New(worktree.Config{Repo: dir, Init: true}), tools: tools}, err
 }
 
 // roster has the agents that call no model.

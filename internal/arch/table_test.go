@@ -104,8 +104,10 @@ var arrows = map[string]may{
 	"internal/browsertest":            {any: true},
 	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt", "internal/text"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text", "orchestrator/team/page"})},
-	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text", "orchestrator/team/page", "orchestrator/director/trees"})},
+	"orchestrator/director/trees":     {own: []string{"blackboard/worktree", "internal/safepath", "orchestrator", "orchestrator/agent", "orchestrator/team"}},
+	"orchestrator/director/toolbox":   {own: []string{"internal/answer", "orchestrator/agent", "orchestrator/team", "orchestrator/team/prompt"}},
+	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "orchestrator/director/trees", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
 	"orchestrator/director/portfolio": {own: slices.Concat(team, []string{"orchestrator/director", "internal/dialect", "orchestrator/team/page"})},
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -39,8 +40,8 @@ type attempt struct {
 	checks *orchestrator.Queue[Assessment]
 }
 
-// attemptFailure is the error of an attempt that failed before its review.
-type attemptFailure struct {
+// attemptError is the error of an attempt that failed before its review.
+type attemptError struct {
 	kind blackboard.FailureKind
 	text string
 	err  error // error of the call that failed; nil: none did
@@ -48,14 +49,14 @@ type attemptFailure struct {
 	outage bool // an agent could not be reached or has failed
 }
 
-func (f *attemptFailure) Error() string { return f.text }
+func (f *attemptError) Error() string { return f.text }
 
 // errGone says that a task has left its attempt meanwhile: nothing is to be done about it.
-var errGone error = &attemptFailure{text: "the task has left its attempt"}
+var errGone error = &attemptError{text: "the task has left its attempt"}
 
 // fails is the failure of an attempt.
 func fails(kind blackboard.FailureKind, format string, args ...any) error {
-	return &attemptFailure{kind: kind, text: fmt.Sprintf(format, args...)}
+	return &attemptError{kind: kind, text: fmt.Sprintf(format, args...)}
 }
 
 // attempt is the branch of an attempt: the worker works in slices until it is done, and
@@ -81,7 +82,7 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	if accepted {
 		err = r.accept(c, a, result)
 	}
-	why, lost := errors.AsType[*attemptFailure](err)
+	why, lost := errors.AsType[*attemptError](err)
 	if accepted && (err == nil || lost && !why.outage) {
 		r.outages.succeeded()
 	}
@@ -176,7 +177,7 @@ func ends(err error) error {
 // callFailure is how a failed call fails the attempt: a cancel or a refused budget does not.
 func callFailure(err error) error {
 	if !team.Ends(err) && errors.Is(err, orchestrator.ErrTimeout) {
-		return &attemptFailure{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err}
+		return &attemptError{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err}
 	}
 	return gitFailure(err)
 }
@@ -187,7 +188,7 @@ func gitFailure(err error) error {
 	if team.Ends(err) {
 		return err
 	}
-	return &attemptFailure{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
+	return &attemptError{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
 }
 
 // prepare makes the worktree and the first request.
@@ -203,7 +204,7 @@ func (r *run) prepare(c *orchestrator.Context, a *attempt) error {
 		}
 	}
 	if r.store.agent != "" {
-		made, err := r.newTree(c, createRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
+		made, err := r.newTree(c, trees.CreateRequest{Task: a.id, Attempt: a.n, Base: r.base(&t), Update: a.resumed, Into: r.into(&t)})
 		if err != nil {
 			return gitFailure(err)
 		}

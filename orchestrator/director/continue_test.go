@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
@@ -28,7 +29,7 @@ func cut(t *testing.T, r *repo, s script, at func(kind team.Kind, e director.Eve
 	flow, in := s.flow(t)
 	roster := s.roster(t, flow.Agents, newDiary())
 	if r != nil {
-		roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: r.Dir})
+		roster["worktree"] = trees.New(worktree.Config{Repo: r.Dir})
 	}
 	engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 	require.NoError(t, err)

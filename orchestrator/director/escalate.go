@@ -52,7 +52,7 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 func (r *run) toEscalation(c *orchestrator.Context, op string, a *attempt, result WorkerResult) question {
 	t, _ := r.board.Task(a.id)
 	return r.toDirector(op, "escalate.tmpl", a.id, promptData{Type: result.Escalation.Type}, escalationInput{
-		Graph: r.graph(c), Task: wireTask(t.Definition), Attempt: a.n, Escalation: *result.Escalation, Checkpoint: result.Checkpoint,
+		Graph: r.graph(c), Task: Task(t.Definition), Attempt: a.n, Escalation: *result.Escalation, Checkpoint: result.Checkpoint,
 	})
 }
 

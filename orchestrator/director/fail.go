@@ -36,7 +36,7 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 
 // lose ends an attempt that failed before its review: another one begins, or a person is
 // asked.
-func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptFailure) {
+func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptError) {
 	t, _ := r.board.Task(a.id)
 	qa := blackboard.QA{Kind: why.kind, Outcome: string(OutcomeFail), Feedback: why.text}
 	r.Emit(c, EventAttemptFailed, &Event{Event: team.Event{Text: why.text}, Task: a.id, Attempt: a.n, On: string(why.kind)})

@@ -19,6 +19,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
@@ -71,7 +72,7 @@ func (r *repo) play(t *testing.T, s script, each func(kind team.Kind, e director
 	flow, in := s.flow(t)
 	d := newDiary()
 	roster := s.roster(t, flow.Agents, d)
-	roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: r.Dir})
+	roster["worktree"] = trees.New(worktree.Config{Repo: r.Dir})
 	engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, engine.Close(context.WithoutCancel(t.Context()))) }()
@@ -98,7 +99,7 @@ func (r *repo) play(t *testing.T, s script, each func(kind team.Kind, e director
 // writes is a worker that writes a file into its worktree and delivers it.
 func writes(a asked, path, text string) any {
 	var in struct {
-		Worktree director.Place `json:"worktree"`
+		Worktree trees.Place `json:"worktree"`
 	}
 	decode(a.req.Input, &in)
 	full := filepath.Join(in.Worktree.Path, path)
@@ -136,7 +137,7 @@ func TestGitSweep(t *testing.T) {
 			assert.Empty(tb, left)
 		})
 		roster := s.roster(tb, flow.Agents, newDiary())
-		roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: dir})
+		roster["worktree"] = trees.New(worktree.Config{Repo: dir})
 		return roster
 	})
 	c.Quick = true

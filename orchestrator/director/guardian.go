@@ -102,10 +102,10 @@ func (b Courses) Decide(k Conduct) (to Course) {
 // Validate returns what is wrong with b, or nil.
 func (b Courses) Validate() error {
 	if !(0 <= b.OffCourse && b.OffCourse <= b.OffTopic && b.OffTopic <= b.Aligned && b.Aligned <= 100) { // also refuses NaN
-		return fmt.Errorf("Aligned, OffTopic and OffCourse are %v, %v and %v, want 100 or less and each at most the one before, down to 0", b.Aligned, b.OffTopic, b.OffCourse)
+		return fmt.Errorf("want 100 >= Aligned >= OffTopic >= OffCourse >= 0, got %v, %v and %v", b.Aligned, b.OffTopic, b.OffCourse)
 	}
 	if b.Nudges < 0 {
-		return fmt.Errorf("Nudges is %d, want 0 or more", b.Nudges)
+		return fmt.Errorf("want Nudges of 0 or more, got %d", b.Nudges)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 )
 
 // What agents get, as the JSON of Request.Input. Texts of other agents are data in it.
@@ -32,7 +33,7 @@ type graphInput struct {
 	Objective string                     `json:"objective"`
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`
 	Tasks     []taskInput                `json:"tasks"`
-	DesignLog []wireDecision             `json:"design_log,omitempty"`
+	DesignLog []Decision                 `json:"design_log,omitempty"`
 	Profiles  []profileInput             `json:"profiles"`
 	Phases    []string                   `json:"phases"`
 	Left      string                     `json:"left,omitempty"` // money and time that are left, in words; "": no limit
@@ -76,7 +77,7 @@ type changeInput struct {
 // escalationInput is what the director gets for opEscalate and opSplit.
 type escalationInput struct {
 	Graph      graphInput        `json:"graph"`
-	Task       wireTask          `json:"task"`
+	Task       Task              `json:"task"`
 	Attempt    int               `json:"attempt"`
 	Escalation EscalationRequest `json:"escalation"`
 	Checkpoint *CheckpointPlan   `json:"checkpoint,omitempty"`
@@ -104,15 +105,15 @@ type conflictInput struct {
 type ReviewInput struct {
 	Objective string                     `json:"objective"`             // objective of the run
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`        // requirements by area; nil: none
-	Decisions []wireDecision             `json:"decisions,omitempty"`   // decisions that apply to the task
-	Task      wireTask                   `json:"task"`                  // task whose work is reviewed
+	Decisions []Decision                 `json:"decisions,omitempty"`   // decisions that apply to the task
+	Task      Task                       `json:"task"`                  // task whose work is reviewed
 	Attempt   int                        `json:"attempt"`               // number of the attempt, from 1
 	Criteria  []Criterion                `json:"criteria"`              // acceptance criteria with their numbers
 	Summary   string                     `json:"summary,omitempty"`     // the worker's words
 	Artifact  Artifact                   `json:"artifact"`              // what was delivered
 	Diff      string                     `json:"diff,omitempty"`        // difference to the main branch; "": there are no worktrees
 	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
-	Refine    *wireTask                  `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
+	Refine    *Task                      `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
 }
 
 // Criterion is an acceptance criterion with its number.
@@ -133,10 +134,10 @@ type Artifact struct {
 type AssessInput struct {
 	Objective string                     `json:"objective"`                    // objective of the run
 	Spec      map[string]json.RawMessage `json:"spec,omitempty"`               // requirements by area; nil: none
-	Task      wireTask                   `json:"task"`                         // task of the worker
+	Task      Task                       `json:"task"`                         // task of the worker
 	Attempt   int                        `json:"attempt"`                      // number of the attempt, from 1
 	Messages  []Said                     `json:"messages"`                     // last messages of the worker's conversation
-	Metrics   metricsInput               `json:"metrics"`                      // work since the last checkpoint
+	Metrics   Metrics                    `json:"metrics"`                      // work since the last checkpoint
 	Earlier   []float64                  `json:"earlier_alignments,omitempty"` // 0 to 100, the oldest first
 	Ignored   int                        `json:"nudges_ignored,omitempty"`     // nudges in a row that changed nothing
 }
@@ -148,13 +149,13 @@ type Said struct {
 	Tools []string `json:"tools,omitempty"` // calls of tools, with their input
 }
 
-// metricsInput say what a worker did since the last checkpoint: commit, saved checkpoint or
+// Metrics say what a worker did since the last checkpoint: commit, saved checkpoint or
 // dispatch.
-type metricsInput struct {
-	SinceMessage string `json:"since_last_message"` // such as "45s"
-	Tokens       int64  `json:"tokens"`
-	ToolCalls    int64  `json:"tool_calls"`
-	Writes       int64  `json:"filesystem_writes"`
+type Metrics struct {
+	SinceMessage string `json:"since_last_message"` // time since its last message, such as "45s"
+	Tokens       int64  `json:"tokens"`             // tokens of its model
+	ToolCalls    int64  `json:"tool_calls"`         // calls of tools
+	Writes       int64  `json:"filesystem_writes"`  // files that it changed
 }
 
 // WorkInput is what a worker gets at the beginning of an attempt.
@@ -162,15 +163,15 @@ type WorkInput struct {
 	Attempt    int                        `json:"attempt"`              // number of the attempt, from 1
 	Slice      int                        `json:"slice"`                // number of the slice: 1
 	Objective  string                     `json:"objective"`            // objective of the run
-	Task       wireTask                   `json:"task"`                 // task to work on, with the fields of blackboard.Definition
+	Task       Task                       `json:"task"`                 // task to work on, with the fields of blackboard.Definition
 	Profile    profileInput               `json:"profile"`              // profile of the worker
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`       // requirements by area; nil: none
-	Decisions  []wireDecision             `json:"decisions,omitempty"`  // decisions that apply to the task
+	Decisions  []Decision                 `json:"decisions,omitempty"`  // decisions that apply to the task
 	Insights   []wireInsight              `json:"insights,omitempty"`   // insights of other tasks
 	Inputs     []Delivered                `json:"inputs,omitempty"`     // results of tasks that this one depends on
 	Subtasks   []Delivered                `json:"subtasks,omitempty"`   // results of tasks that it paused for
 	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"` // pause to continue from; nil: the work begins anew
-	Worktree   *Place                     `json:"worktree,omitempty"`   // nil: answer with the artifact's text
+	Worktree   *trees.Place               `json:"worktree,omitempty"`   // nil: answer with the artifact's text
 	Conflicts  []string                   `json:"conflicts,omitempty"`  // files in it with two versions between conflict markers
 	Left       string                     `json:"left,omitempty"`       // money and time that are left, in words; "": no limit
 }
@@ -181,14 +182,7 @@ type SliceInput struct {
 	Attempt  int           `json:"attempt"`            // number of the attempt, from 1
 	Slice    int           `json:"slice"`              // number of the slice, from 2
 	Insights []wireInsight `json:"insights,omitempty"` // new insights; the prompt names them
-	Worktree *Place        `json:"worktree,omitempty"` // place of the work; nil: there are no worktrees
-}
-
-// Place is where a worker works.
-type Place struct {
-	Path   string `json:"path"`   // absolute path of the worktree
-	Branch string `json:"branch"` // branch of the attempt
-	Commit string `json:"commit"` // commit at which the slice begins: what was changed since is reset
+	Worktree *trees.Place  `json:"worktree,omitempty"` // place of the work; nil: there are no worktrees
 }
 
 // Delivered is the result of another task.

@@ -63,7 +63,7 @@ func TestJSON(t *testing.T) {
 		{
 			"B13 B52 a worker's input has the names of the documents",
 			WorkInput{
-				Attempt: 1, Slice: 1, Objective: "o", Task: wireTask(blackboard.Definition{ID: "i", Component: "c", Phase: "p", Profile: "w", Parent: "x", FromParent: true, Placeholder: true}),
+				Attempt: 1, Slice: 1, Objective: "o", Task: Task(blackboard.Definition{ID: "i", Component: "c", Phase: "p", Profile: "w", Parent: "x", FromParent: true, Placeholder: true}),
 				Decisions: wireDecisions([]blackboard.Decision{{ID: "d1", Area: "db", AppliesTo: []string{"i"}, Summary: "s", At: time.Unix(0, 0).UTC()}}),
 				Insights:  wireInsights([]blackboard.Insight{{ID: "i1", Summary: "s", SourceTask: "x", At: time.Unix(0, 0).UTC()}}),
 			},

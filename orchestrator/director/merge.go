@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -63,7 +64,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 
 // mergeWork merges what was delivered. A kind says why it cannot be merged; "": it is, or the
 // task was abandoned meanwhile.
-func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got mergedWork, kind blackboard.FailureKind, err error) {
+func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got trees.Merged, kind blackboard.FailureKind, err error) {
 	if !r.undecided(t) {
 		return got, "", nil
 	}
@@ -78,8 +79,8 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got merged
 	if err != nil {
 		return got, "", err
 	}
-	req := mergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
-	got, err = git[mergedWork](r, c, opMerge, req)
+	req := trees.MergeRequest{Tree: tree, Commit: t.Frozen.Commit, Into: r.into(t), Prepare: r.checked(t)}
+	got, err = r.store.git.Merge(c, req)
 	for tries := 1; err == nil && got.Prepared != ""; tries++ {
 		if tries > mergeTries {
 			got.Moved = true
@@ -97,7 +98,7 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got merged
 			return got, "", nil
 		}
 		req.Checked = got.Prepared
-		if got, err = git[mergedWork](r, c, opMerge, req); err != nil {
+		if got, err = r.store.git.Merge(c, req); err != nil {
 			return got, "", err
 		}
 	}
@@ -123,7 +124,7 @@ const (
 
 // newlyFailing are the tests that fail on the merged tree and pass without this work. Those
 // that the review calls wrong do not count.
-func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge mergedWork) ([]string, error) {
+func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge trees.Merged) ([]string, error) {
 	after, err := r.runCheck(c, t, merge.Prepared)
 	if err != nil || after == nil || after.Passed {
 		return nil, err
@@ -141,7 +142,7 @@ func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge me
 }
 
 // conflictText explains a merge that failed.
-func conflictText(kind blackboard.FailureKind, got mergedWork) string {
+func conflictText(kind blackboard.FailureKind, got trees.Merged) string {
 	switch {
 	case kind == blackboard.MergeBroken:
 		return "with what others have merged meanwhile, tests fail that passed before"

@@ -28,7 +28,6 @@ type (
 	Decomposition     = decomposition
 	EscalationInput   = escalationInput
 	Graph             = graphInput
-	Metrics           = metricsInput
 	PlanInput         = planInput
 	Replan            = replanAnswer
 	ReplanInput       = replanInput

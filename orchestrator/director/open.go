@@ -58,7 +58,7 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		if t.QA != nil {
 			qa = *t.QA
 		}
-		switch qa.Kind {
+		switch qa.Kind { //nolint:exhaustive // all others are failed attempts
 		case blackboard.NoReview:
 			r.escalateTask(c, id, qa.Feedback)
 		case blackboard.MergeConflict, blackboard.MergeBroken:

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -393,7 +394,7 @@ func forks(conflicts ...string) map[string]func(asked) any {
 			return director.Committed{Commit: "c-" + in.Tree.Task, Files: 1, Found: true}
 		},
 		director.OpInspect: func(asked) any {
-			return director.Inspected{Artifact: director.Artifact{Path: "a.md", Size: 1, Text: "a"}}
+			return director.Inspected{Artifact: worktree.Artifact{Path: "a.md", Size: 1, Text: "a"}}
 		},
 		director.OpMerge: func(a asked) any {
 			var in director.MergeRequest

@@ -12,6 +12,7 @@ import (
 	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -127,7 +128,7 @@ func (r *run) deliver(c *orchestrator.Context, a *attempt, result WorkerResult) 
 // commit commits what the worker has made.
 func (r *run) commit(c *orchestrator.Context, a *attempt, result WorkerResult) error {
 	t, _ := r.board.Task(a.id)
-	got, err := git[committedWork](r, c, opCommit, commitRequest{
+	got, err := r.store.git.Commit(c, trees.CommitRequest{
 		Tree: *a.tree, Since: a.head, At: c.Now(), Phase: t.Phase, Summary: result.Summary, Path: result.ResultPath, Text: result.Artifact, Into: r.into(&t),
 	})
 	switch {

@@ -158,14 +158,14 @@ func (r *run) reviewInput(c *orchestrator.Context, t *blackboard.Task) (in Revie
 		return in, err
 	}
 	in = ReviewInput{
-		Objective: v.Objective, Spec: v.Spec, Decisions: wireDecisions(v.Decisions), Task: wireTask(t.Definition), Attempt: t.Attempt, Summary: t.Summary,
-		Artifact: seen.Artifact, Diff: seen.Diff,
+		Objective: v.Objective, Spec: v.Spec, Decisions: wireDecisions(v.Decisions), Task: Task(t.Definition), Attempt: t.Attempt, Summary: t.Summary,
+		Artifact: Artifact(seen.Artifact), Diff: seen.Diff,
 	}
 	for i, text := range t.Criteria {
 		in.Criteria = append(in.Criteria, Criterion{i + 1, text})
 	}
 	if p := r.placeholderOf(t); p != nil {
-		in.Refine = (*wireTask)(&p.Definition)
+		in.Refine = (*Task)(&p.Definition)
 	}
 	in.Checks, err = r.runCheck(c, t, t.Frozen.Commit)
 	return in, err

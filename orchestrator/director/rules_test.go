@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -364,4 +367,48 @@ func TestHeldBack(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, []string{"b", "c", "a"}, p.tasks(t, director.EventTaskDispatched))
 	})
+}
+
+// A host can name each type of its rules' arguments and answers, and write a value of it.
+func TestTypesOfRules(t *testing.T) {
+	seen := map[reflect.Type]bool{}
+	var look func(of reflect.Type)
+	look = func(of reflect.Type) {
+		switch of.Kind() { //nolint:exhaustive // all others are made of nothing else
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			look(of.Elem())
+			return
+		case reflect.Func:
+			for in := range of.Ins() {
+				look(in)
+			}
+			for out := range of.Outs() {
+				look(out)
+			}
+			return
+		}
+		own := strings.HasSuffix(of.PkgPath(), "/director")
+		if seen[of] || of.PkgPath() != "" && !own && of.Kind() != reflect.Interface {
+			return
+		}
+		seen[of] = true
+		if own {
+			first, _ := utf8.DecodeRuneInString(of.Name())
+			assert.True(t, unicode.IsUpper(first), "BC1 %s", of)
+		}
+		if of.Kind() == reflect.Struct {
+			for field := range of.Fields() {
+				look(field.Type)
+			}
+		}
+		if of.Kind() == reflect.Interface {
+			for method := range of.Methods() {
+				look(method.Type)
+			}
+		}
+	}
+	look(reflect.TypeFor[director.Rules]())
+	for _, want := range []reflect.Type{reflect.TypeFor[director.Task](), reflect.TypeFor[director.Decision](), reflect.TypeFor[director.Metrics](), reflect.TypeFor[director.Course]()} {
+		assert.Contains(t, seen, want)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
@@ -33,7 +34,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	}
 	a.slices, a.seen = 1, len(r.board.Board().Insights)
 	in := WorkInput{
-		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: wireTask(v.Task.Definition), Profile: a.profile.info(), Spec: v.Spec, Decisions: wireDecisions(v.Decisions),
+		Attempt: a.n, Slice: 1, Objective: v.Objective, Task: Task(v.Task.Definition), Profile: a.profile.info(), Spec: v.Spec, Decisions: wireDecisions(v.Decisions),
 		Insights: wireInsights(v.Insights), Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
@@ -41,11 +42,11 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	return nil
 }
 
-func (a *attempt) place() *Place {
+func (a *attempt) place() *trees.Place {
 	if a.tree == nil {
 		return nil
 	}
-	return &Place{Path: a.tree.Path, Branch: a.tree.Branch, Commit: a.head}
+	return &trees.Place{Path: a.tree.Path, Branch: a.tree.Branch, Commit: a.head}
 }
 
 // nextSlice makes the request of a further slice, of what the last one has left in a.req.
@@ -128,7 +129,7 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 // keepWork commits what a slice has left in the worktree.
 func (r *run) keepWork(c *orchestrator.Context, a *attempt) error {
 	if a.tree != nil {
-		got, err := git[committedWork](r, c, opCommit, commitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
+		got, err := r.store.git.Commit(c, trees.CommitRequest{Tree: *a.tree, Since: a.head, At: c.Now(), Phase: "wip", Summary: fmt.Sprintf("slice %d", a.slices)})
 		if err != nil {
 			return gitFailure(err)
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,16 +11,17 @@ import (
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
 // artifactStore is where artifacts are: worktrees, or texts in memory.
 type artifactStore struct {
-	agent  string // "": in memory
-	prefix string // beginning of branches' names
-	branch string // branch that merges go to
+	agent  string       // "": in memory
+	git    trees.Client // asks that agent
+	prefix string       // beginning of branches' names
+	branch string       // branch that merges go to
 	trees  map[string][]worktree.Tree
 	folder map[string]bool   // tasks that have a worktree, and not only branches
 	files  map[string]string // merged artifacts, in memory
@@ -38,13 +37,13 @@ const memoryBranch = "memory"
 
 // openStore opens the repository, if there is one.
 func (r *run) openStore(c *orchestrator.Context) error {
-	r.store = artifactStore{agent: r.Agents.Worktree, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
+	r.store = artifactStore{agent: r.Agents.Worktree, git: trees.Client{Agent: r.Agents.Worktree, Time: r.Bounds.CallTime}, trees: map[string][]worktree.Tree{}, folder: map[string]bool{}, files: map[string]string{}, drafts: map[string]string{}}
 	maps.Copy(r.store.files, r.in.Files)
 	maps.Copy(r.store.drafts, r.in.Drafts)
 	if r.store.agent == "" {
 		return nil
 	}
-	got, err := git[openedRepo](r, c, opOpen, struct{}{})
+	got, err := r.store.git.Open(c)
 	if err != nil {
 		if team.Ends(err) {
 			return err
@@ -53,27 +52,6 @@ func (r *run) openStore(c *orchestrator.Context) error {
 	}
 	r.store.branch, r.store.prefix = got.Branch, got.Prefix
 	return nil
-}
-
-// git asks the worktree agent for an operation, and retries it once: a further attempt or a
-// person costs more, and a merge that failed may be on the branch already. Commits, merges
-// and removals are made also if the run is over.
-func git[T any](r *run, c *orchestrator.Context, op string, input any) (v T, err error) {
-	limits := agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
-	if op == opCommit || op == opMerge || op == opRemove {
-		c, limits.Total = c.WithoutCancel(), r.Bounds.CallTime
-	}
-	req := agent.Request{Op: op, Input: agent.JSON(input), Limits: limits}
-	resp, err := c.Call(r.store.agent, req)
-	if err != nil && !team.Ends(err) {
-		resp, err = c.Call(r.store.agent, req)
-	}
-	if err == nil {
-		if err = json.Unmarshal(resp.Data, &v); err != nil {
-			err = agent.ErrorOf(fmt.Errorf("%w: the answer of the worktree agent to %s: %w", orchestrator.ErrMalformed, op, err))
-		}
-	}
-	return v, timed(err, "Bounds.CallTime", r.Bounds.CallTime)
 }
 
 // name is the branch of an attempt.
@@ -100,8 +78,8 @@ func (f *artifactStore) tree(task string, n int) (worktree.Tree, bool) {
 }
 
 // newTree makes the worktree of an attempt.
-func (r *run) newTree(c *orchestrator.Context, req createRequest) (createdTree, error) {
-	got, err := git[createdTree](r, c, opCreate, req)
+func (r *run) newTree(c *orchestrator.Context, req trees.CreateRequest) (trees.Created, error) {
+	got, err := r.store.git.Create(c, req)
 	if err == nil {
 		r.store.trees[req.Task] = append(r.store.trees[req.Task], got.Tree)
 		r.store.folder[req.Task] = true
@@ -112,18 +90,18 @@ func (r *run) newTree(c *orchestrator.Context, req createRequest) (createdTree, 
 // clear removes the worktrees of a task, and with branches their branches. It is done
 // also if the run is over; that it cannot be done is a warning.
 func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nolint:revive // flag-parameter: of the request
-	trees := slices.Clone(r.store.trees[task])
-	if len(trees) == 0 {
+	old := slices.Clone(r.store.trees[task])
+	if len(old) == 0 {
 		return
 	}
 	delete(r.store.folder, task) // meanwhile, another attempt may get one
-	if _, err := git[struct{}](r, c, opRemove, removeRequest{Trees: trees, Branches: branches}); err != nil {
+	if err := r.store.git.Remove(c, trees.RemoveRequest{Trees: old, Branches: branches}); err != nil {
 		r.warn(c, "worktree", task, "its worktrees could not be removed: %s", err)
 		r.store.folder[task] = true
 		return
 	}
 	if branches {
-		left := slices.DeleteFunc(r.store.trees[task], func(t worktree.Tree) bool { return slices.Contains(trees, t) })
+		left := slices.DeleteFunc(r.store.trees[task], func(t worktree.Tree) bool { return slices.Contains(old, t) })
 		if r.store.trees[task] = left; len(left) == 0 {
 			delete(r.store.trees, task)
 		}
@@ -151,16 +129,16 @@ func hash(content string) string {
 const shownBytes = 64 << 10
 
 // inspect is what was delivered, as it is reviewed.
-func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (inspectedWork, error) {
+func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (trees.Inspected, error) {
 	if r.store.agent == "" {
 		content := r.store.drafts[t.ID]
-		return inspectedWork{Artifact: Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
+		return trees.Inspected{Artifact: worktree.Artifact{Path: t.Frozen.Path, Size: int64(len(content)), Text: text.Cut(content, shownBytes)}}, nil
 	}
 	tree, err := r.treeOf(c, t)
 	if err != nil {
-		return inspectedWork{}, err
+		return trees.Inspected{}, err
 	}
-	return git[inspectedWork](r, c, opInspect, inspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes, Into: r.into(t)})
+	return r.store.git.Inspect(c, trees.InspectRequest{Tree: tree, Commit: t.Frozen.Commit, Path: t.Frozen.Path, Limit: shownBytes, Into: r.into(t)})
 }
 
 // treeOf is the worktree of what was delivered last.
@@ -168,7 +146,7 @@ func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree
 	if tree, ok := r.store.tree(t.ID, t.Attempt); ok {
 		return tree, nil
 	}
-	got, err := r.newTree(c, createRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
+	got, err := r.newTree(c, trees.CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
 	return got.Tree, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 )
 
 // numbered says whether a commit is sound: no two files of the folder numbers have the same
@@ -79,7 +80,7 @@ func TestTwoRuns(t *testing.T) {
 			}
 			flow, in := s.flow(t)
 			roster := s.roster(t, flow.Agents, newDiary())
-			roster["worktree"] = director.NewWorktrees(worktree.Config{Repo: r.Dir})
+			roster["worktree"] = trees.New(worktree.Config{Repo: r.Dir})
 			engine, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
 			require.NoError(t, err)
 			group.Go(func() {

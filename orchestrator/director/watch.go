@@ -81,8 +81,8 @@ func (r *run) assessInput(a *attempt) AssessInput {
 	v, _ := r.board.View(a.id)
 	w := r.board.Board().Guardian.Watches[a.id]
 	in := AssessInput{
-		Objective: v.Objective, Spec: v.Spec, Task: wireTask(v.Task.Definition), Attempt: a.n, Earlier: w.Alignments, Ignored: w.NudgesIgnored,
-		Metrics: metricsInput{SinceMessage: a.silent.Round(time.Second).String(), Tokens: w.Tokens, ToolCalls: w.ToolCalls, Writes: w.Writes},
+		Objective: v.Objective, Spec: v.Spec, Task: Task(v.Task.Definition), Attempt: a.n, Earlier: w.Alignments, Ignored: w.NudgesIgnored,
+		Metrics: Metrics{SinceMessage: a.silent.Round(time.Second).String(), Tokens: w.Tokens, ToolCalls: w.ToolCalls, Writes: w.Writes},
 	}
 	last := v.Memory[max(0, len(v.Memory)-shownMessages):]
 	for _, m := range last {

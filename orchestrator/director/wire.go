@@ -10,38 +10,38 @@ import (
 // fields (dependsOn). The types here are parts of the board as models see them. Each has
 // the fields of its type in blackboard, so that a conversion makes one of the other.
 
-// wireTask is a blackboard.Definition for models.
-type wireTask struct {
-	ID          string   `json:"id"`
-	Title       string   `json:"title,omitempty"`
-	Description string   `json:"description,omitempty"`
-	Component   string   `json:"component"`
-	Phase       string   `json:"phase"`
-	Profile     string   `json:"assigned_worker_profile"`
-	Priority    int      `json:"priority"`
-	DependsOn   []string `json:"depends_on"`
-	Criteria    []string `json:"acceptance_criteria"`
-	Risk        *float64 `json:"risk,omitempty"`
-	Placeholder bool     `json:"placeholder,omitempty"`
-	Parent      string   `json:"parent,omitempty"`
-	FromParent  bool     `json:"from_parent,omitempty"`
+// Task is a blackboard.Definition as members get it.
+type Task struct {
+	ID          string   `json:"id"`                      // name, which no other task has
+	Title       string   `json:"title,omitempty"`         // title; "": none
+	Description string   `json:"description,omitempty"`   // the work in words; "": none
+	Component   string   `json:"component"`               // part of the product
+	Phase       string   `json:"phase"`                   // kind of work
+	Profile     string   `json:"assigned_worker_profile"` // ID of its worker's profile
+	Priority    int      `json:"priority"`                // higher is more important
+	DependsOn   []string `json:"depends_on"`              // IDs of tasks that come first
+	Criteria    []string `json:"acceptance_criteria"`     // criteria of its review
+	Risk        *float64 `json:"risk,omitempty"`          // risk, 0 to 1; nil: 0.5
+	Placeholder bool     `json:"placeholder,omitempty"`   // its criteria follow from what is built
+	Parent      string   `json:"parent,omitempty"`        // ID of the task that caused it; "": none
+	FromParent  bool     `json:"from_parent,omitempty"`   // it starts from its parent's work, and is merged there
 }
 
 // wireSuggestion is a blackboard.Suggestion for models.
 type wireSuggestion struct {
-	wireTask
+	Task
 
 	Rationale string `json:"rationale,omitempty"`
 }
 
-// wireDecision is a blackboard.Decision for models.
-type wireDecision struct {
-	ID        string    `json:"id"`
-	Area      string    `json:"area"`
-	AppliesTo []string  `json:"applies_to,omitempty"`
-	Summary   string    `json:"summary"`
-	Reason    string    `json:"reason,omitempty"`
-	At        time.Time `json:"timestamp,omitzero"`
+// Decision is a blackboard.Decision as members get it.
+type Decision struct {
+	ID        string    `json:"id"`                   // ID on the board
+	Area      string    `json:"area"`                 // area, such as db
+	AppliesTo []string  `json:"applies_to,omitempty"` // IDs of tasks; none: all, or those of the component of that name
+	Summary   string    `json:"summary"`              // the decision in words
+	Reason    string    `json:"reason,omitempty"`     // reason; "": none
+	At        time.Time `json:"timestamp,omitzero"`   // time of the decision
 }
 
 // wireInsight is a blackboard.Insight for models.
@@ -61,8 +61,8 @@ type wireBlocked struct {
 	Since       time.Time            `json:"since,omitzero"`
 }
 
-func wireDecisions(all []blackboard.Decision) []wireDecision {
-	return each(all, func(d blackboard.Decision) wireDecision { return wireDecision(d) })
+func wireDecisions(all []blackboard.Decision) []Decision {
+	return each(all, func(d blackboard.Decision) Decision { return Decision(d) })
 }
 
 func wireInsights(all []blackboard.Insight) []wireInsight {
@@ -71,7 +71,7 @@ func wireInsights(all []blackboard.Insight) []wireInsight {
 
 func wireSuggestions(all []blackboard.Suggestion) []wireSuggestion {
 	return each(all, func(s blackboard.Suggestion) wireSuggestion {
-		return wireSuggestion{wireTask(s.Definition), s.Rationale}
+		return wireSuggestion{Task(s.Definition), s.Rationale}
 	})
 }
 

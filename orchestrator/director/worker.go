@@ -7,6 +7,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -22,26 +23,11 @@ type ModelWorker struct {
 // Worker returns the agent of a profile whose work is done by a model with tools. It is
 // an [agent.LLM] for long work in slices, over which the Guardian watches. With worktrees,
 // each slice begins with the worktree as the last one left it, so that one that is made
-// again after a crash starts clean; tools find the folder by [PlaceFrom]. Set Compact of it
+// again after a crash starts clean; tools find the folder by [trees.PlaceFrom]. Set Compact of it
 // for work that outgrows the model's window: the next slice, and the memory of the task,
 // go on from the shorter conversation.
 func Worker(model providers.Model, tools ...agent.Tool) ModelWorker {
 	return ModelWorker{agent.LLM{Model: model, Tools: tools, MaxTurns: workerTurns}}
-}
-
-type placeKey struct{}
-
-// PlaceFrom returns where the worker works whose tool is called, and false if it has no
-// worktree. The folder is the worker's alone.
-func PlaceFrom(ctx context.Context) (Place, bool) {
-	p, ok := ctx.Value(placeKey{}).(Place)
-	return p, ok
-}
-
-// WithPlace returns ctx for the tools of a worker, for agents that are none of [Worker]
-// and for tests of tools.
-func WithPlace(ctx context.Context, p Place) context.Context {
-	return context.WithValue(ctx, placeKey{}, p)
 }
 
 // Call implements [agent.Agent].
@@ -57,7 +43,7 @@ func (w ModelWorker) Call(ctx context.Context, req agent.Request) (agent.Respons
 // is not for the model.
 func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agent.Request, error) {
 	var in struct {
-		Worktree *Place `json:"worktree"`
+		Worktree *trees.Place `json:"worktree"`
 	}
 	if len(req.Input) > 0 {
 		if err := json.Unmarshal(req.Input, &in); err != nil {
@@ -68,7 +54,7 @@ func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agen
 		if err := worktree.ResetFolder(ctx, in.Worktree.Path, in.Worktree.Branch, in.Worktree.Commit); err != nil {
 			return ctx, req, fmt.Errorf("director: %w", err)
 		}
-		ctx = WithPlace(ctx, *in.Worktree)
+		ctx = trees.WithPlace(ctx, *in.Worktree)
 	}
 	if req.Op == opContinue {
 		req.Input = nil // its prompt and its history say it

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/blackboard/worktree"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/director/workbench"
 	"github.com/convene-go/convene/providers"
 	"github.com/convene-go/convene/providers/fake"
@@ -40,13 +41,13 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	roster := agent.Roster{
-		"git":         director.NewWorktrees(worktree.Config{Repo: repo}),
+		"git":         trees.New(worktree.Config{Repo: repo}),
 		"bench":       bench,
 		"code_worker": director.Worker(model, tools...),
 	}
 
 	fmt.Println(len(roster), "agents")
-	ctx := director.WithPlace(context.Background(), director.Place{Path: above})
+	ctx := trees.WithPlace(context.Background(), trees.Place{Path: above})
 	for _, path := range []string{"hello.txt", "../outside.txt", ".git/config"} {
 		_, err := tools[2].Call(ctx, json.RawMessage(`{"path":"`+path+`","content":"hello"}`))
 		fmt.Println(tools[2].Name, path, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/convene-go/convene/internal/safepath"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
-	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 )
 
 const (
@@ -75,7 +75,7 @@ type toolbox struct {
 
 func add[In any](t *toolbox, name, about string, do func(ctx context.Context, root string, in In) (string, error)) {
 	tool, err := agent.NewTool(name, about, func(ctx context.Context, in In) (string, error) {
-		place, ok := director.PlaceFrom(ctx)
+		place, ok := trees.PlaceFrom(ctx)
 		if !ok {
 			return "", errors.New("this worker has no worktree")
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/convene-go/convene/internal/git/gittest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
+	"github.com/convene-go/convene/orchestrator/director/trees"
 	"github.com/convene-go/convene/orchestrator/director/workbench"
 )
 
@@ -74,7 +75,7 @@ func call(t *testing.T, w *workbench.Workbench, dir, tool, input string) (string
 	require.NoError(t, err)
 	for _, candidate := range tools {
 		if candidate.Name == tool {
-			return candidate.Call(director.WithPlace(t.Context(), director.Place{Path: dir}), json.RawMessage(input))
+			return candidate.Call(trees.WithPlace(t.Context(), trees.Place{Path: dir}), json.RawMessage(input))
 		}
 	}
 	t.Fatalf("there is no tool %s", tool)

@@ -1,4 +1,4 @@
-package director
+package trees
 
 import (
 	"bytes"
@@ -17,28 +17,27 @@ import (
 	"github.com/convene-go/convene/orchestrator/agent"
 )
 
-// Worktrees is the agent that gives each attempt a git worktree of its own: package
-// worktree as an agent, for any number of runs at once. It changes the repository of its
-// Config alone.
-type Worktrees struct {
+// Agent is package worktree as an agent, for any number of runs at once. It changes only the
+// repository of its Config.
+type Agent struct {
 	cfg worktree.Config
 
 	mu   sync.Mutex
 	runs map[string]*worktree.Trees
 }
 
-// NewWorktrees returns the agent for a repository. The Run of c is not used: each run
-// that calls the agent has its own branches. What is wrong with c shows when a run begins.
-func NewWorktrees(c worktree.Config) *Worktrees {
-	return &Worktrees{cfg: c, runs: map[string]*worktree.Trees{}}
+// New returns the agent for a repository. The Run of c is not used: each run that calls the
+// agent has its own branches. A fault of c is the error of a run's first call.
+func New(c worktree.Config) *Agent {
+	return &Agent{cfg: c, runs: map[string]*worktree.Trees{}}
 }
 
-// Call implements [agent.Agent]: it does what req.Op says. Errors are inputs that do not
-// fit, and those of package worktree.
-func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
+// Call implements [agent.Agent]: it does what req.Op says. Its errors are inputs that do not
+// fit, and the errors of package worktree.
+func (w *Agent) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
 	do, ok := operations[req.Op]
 	if !ok {
-		return agent.Response{}, fmt.Errorf("director: worktree: %s: the Op is unknown", req.Op)
+		return agent.Response{}, fmt.Errorf("trees: %s: the Op is unknown", req.Op)
 	}
 	info := agent.InfoFrom(ctx)
 	t, err := w.of(ctx, info.Run)
@@ -49,7 +48,7 @@ func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response
 	if err != nil {
 		return agent.Response{}, err
 	}
-	if opened, ok := answer.(openedRepo); ok {
+	if opened, ok := answer.(Opened); ok {
 		opened.Prefix = cmp.Or(w.cfg.Prefix, "task")
 		answer = opened
 	}
@@ -57,7 +56,7 @@ func (w *Worktrees) Call(ctx context.Context, req agent.Request) (agent.Response
 }
 
 // of returns the worktrees of a run.
-func (w *Worktrees) of(ctx context.Context, run string) (*worktree.Trees, error) {
+func (w *Agent) of(ctx context.Context, run string) (*worktree.Trees, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if t := w.runs[run]; t != nil {
@@ -73,14 +72,14 @@ func (w *Worktrees) of(ctx context.Context, run string) (*worktree.Trees, error)
 	return t, nil
 }
 
-// operations are what a Worktrees does, by Op. key is that of the call.
+// operations are the acts of an Agent, by Op. key is the key of the call.
 var operations = map[string]func(ctx context.Context, t *worktree.Trees, req agent.Request, key string) (any, error){
-	opOpen:    operation(openTrees),
-	opCreate:  operation(createTree),
-	opCommit:  operation(commitTree),
-	opInspect: operation(inspectTree),
-	opMerge:   operation(mergeTree),
-	opRemove:  operation(removeTrees),
+	OpOpen:    operation(openTrees),
+	OpCreate:  operation(createTree),
+	OpCommit:  operation(commitTree),
+	OpInspect: operation(inspectTree),
+	OpMerge:   operation(mergeTree),
+	OpRemove:  operation(removeTrees),
 }
 
 func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in In, key string) (Out, error)) func(context.Context, *worktree.Trees, agent.Request, string) (any, error) {
@@ -89,23 +88,23 @@ func operation[In, Out any](do func(ctx context.Context, t *worktree.Trees, in I
 		d := json.NewDecoder(bytes.NewReader(req.Input))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&in); err != nil {
-			return nil, fmt.Errorf("director: worktree: %s: read Input: %w", req.Op, err)
+			return nil, fmt.Errorf("trees: %s: read Input: %w", req.Op, err)
 		}
 		return do(ctx, t, in, key)
 	}
 }
 
-func openTrees(ctx context.Context, t *worktree.Trees, _ struct{}, _ string) (openedRepo, error) {
+func openTrees(ctx context.Context, t *worktree.Trees, _ struct{}, _ string) (Opened, error) {
 	_, err := t.Sweep(ctx, nil)
-	return openedRepo{Branch: t.Target()}, err
+	return Opened{Branch: t.Target()}, err
 }
 
-func createTree(ctx context.Context, t *worktree.Trees, in createRequest, _ string) (createdTree, error) {
+func createTree(ctx context.Context, t *worktree.Trees, in CreateRequest, _ string) (Created, error) {
 	tree, err := t.Create(ctx, in.Task, in.Attempt, in.Base)
 	if err != nil {
-		return createdTree{}, err
+		return Created{}, err
 	}
-	out := createdTree{Tree: tree}
+	out := Created{Tree: tree}
 	if in.Update {
 		out.Conflicts, err = t.Update(ctx, tree, in.Into)
 	}
@@ -113,17 +112,17 @@ func createTree(ctx context.Context, t *worktree.Trees, in createRequest, _ stri
 		out.Head, err = t.Head(ctx, tree)
 	}
 	if err != nil { // the run would not know of it
-		return createdTree{}, errors.Join(err, t.Delete(context.WithoutCancel(ctx), tree))
+		return Created{}, errors.Join(err, t.Delete(context.WithoutCancel(ctx), tree))
 	}
 	return out, nil
 }
 
-func commitTree(ctx context.Context, t *worktree.Trees, in commitRequest, key string) (committedWork, error) {
+func commitTree(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) (Committed, error) {
 	err := commitAll(ctx, t, in, key)
 	if errors.Is(err, worktree.ErrUnsafePath) {
-		return committedWork{Commit: in.Since, Unsafe: err.Error()}, nil
+		return Committed{Commit: in.Since, Unsafe: err.Error()}, nil
 	}
-	var out committedWork
+	var out Committed
 	if err == nil {
 		out.Commit, err = t.Head(ctx, in.Tree)
 	}
@@ -146,7 +145,7 @@ func commitTree(ctx context.Context, t *worktree.Trees, in commitRequest, key st
 }
 
 // commitAll commits all changes, and the file at Path also if it is ignored.
-func commitAll(ctx context.Context, t *worktree.Trees, in commitRequest, key string) error {
+func commitAll(ctx context.Context, t *worktree.Trees, in CommitRequest, key string) error {
 	if in.Path != "" && in.Text != "" {
 		if err := safepath.Write(in.Tree.Path, in.Path, []byte(in.Text)); err != nil {
 			return err
@@ -182,20 +181,20 @@ func none(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, worktree.ErrUnsafePath)
 }
 
-func inspectTree(ctx context.Context, t *worktree.Trees, in inspectRequest, _ string) (inspectedWork, error) {
+func inspectTree(ctx context.Context, t *worktree.Trees, in InspectRequest, _ string) (Inspected, error) {
 	a, err := t.Read(ctx, in.Commit, in.Path, in.Limit)
 	if none(err) {
-		return inspectedWork{Missing: true}, nil
+		return Inspected{Missing: true}, nil
 	}
 	if err != nil {
-		return inspectedWork{}, err
+		return Inspected{}, err
 	}
 	diff, err := t.Diff(ctx, in.Tree, in.Commit, in.Into, in.Limit)
-	return inspectedWork{Artifact: Artifact(a), Diff: diff}, err
+	return Inspected{Artifact: a, Diff: diff}, err
 }
 
-func mergeTree(ctx context.Context, t *worktree.Trees, in mergeRequest, _ string) (mergedWork, error) {
-	var out mergedWork
+func mergeTree(ctx context.Context, t *worktree.Trees, in MergeRequest, _ string) (Merged, error) {
+	var out Merged
 	check := func(_ context.Context, merge, onto string) error {
 		if merge == in.Checked {
 			return nil
@@ -211,16 +210,16 @@ func mergeTree(ctx context.Context, t *worktree.Trees, in mergeRequest, _ string
 		return out, nil
 	}
 	if err != nil || !m.Merged {
-		return mergedWork{Merge: m}, err
+		return Merged{Merge: m}, err
 	}
 	files, err := t.Brought(ctx, m.Commit, in.Commit)
-	return mergedWork{Merge: m, Files: files}, err
+	return Merged{Merge: m, Files: files}, err
 }
 
 // errPrepared stops a merge before it is on the branch.
 var errPrepared = errors.New("the merge is prepared")
 
-func removeTrees(ctx context.Context, t *worktree.Trees, in removeRequest, _ string) (struct{}, error) {
+func removeTrees(ctx context.Context, t *worktree.Trees, in RemoveRequest, _ string) (struct{}, error) {
 	remove := t.Remove
 	if in.Branches {
 		remove = t.Delete

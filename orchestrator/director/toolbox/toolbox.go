@@ -1,4 +1,6 @@
-package director
+// Package toolbox stands two tools for libraries of many: a model sees the schema of a tool
+// only when it asks for it.
+package toolbox
 
 import (
 	"cmp"
@@ -15,31 +17,31 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// Domain is a library of tools, such as research, code or ops. Profile.Tools names the
-// domains of a worker.
+// Domain is a library of tools, such as research, code or ops. In a team, Profile.Tools of
+// package director names the domains of a worker.
 type Domain struct {
-	Name  string
-	Does  string // in a line, told to the model; "": nothing
-	Tools []agent.Tool
+	Name  string       // name, without a slash
+	Does  string       // its use in a line, told to the model; "": nothing
+	Tools []agent.Tool // its tools, each with a name of its own
 }
 
-// The names of the tools of a [Toolbox].
+// The names of the tools that [New] returns.
 const (
 	findTools = "find_tools"
 	callTool  = "call_tool"
 )
 
-// Toolbox returns two tools that stand for those of all domains: findTools lists them
-// and shows the schemas of those that are asked for, callTool calls one, by the name
-// domain/tool. A model sees a schema only when it asks for it, so that large libraries
-// and MCP servers do not fill its prompt. The input of a tool is checked against its
-// schema before it is called; the call's key in [agent.InfoFrom] is that of callTool.
+// New returns two tools that stand for those of all domains: find_tools lists them and shows
+// the schemas of those that are asked for, call_tool calls one, by the name domain/tool.
+// Libraries and MCP servers with many tools do not fill a prompt by that. The input of a tool
+// is checked against its schema before it is called; the call's key in [agent.InfoFrom] is the
+// key of call_tool.
 //
 // The error has every fault of the domains.
-func Toolbox(domains ...Domain) ([]agent.Tool, error) {
+func New(domains ...Domain) ([]agent.Tool, error) {
 	b := toolbox{domains: slices.Clone(domains), tools: map[string]agent.Tool{}}
 	if err := b.index(); err != nil {
-		return nil, fmt.Errorf("director: toolbox: %w", err)
+		return nil, fmt.Errorf("toolbox: %w", err)
 	}
 	find, err := agent.NewTool(findTools, "Lists the tools that there are, by their domains. Name some of them under tools to see what input they want.", b.find)
 	if err != nil {
@@ -100,9 +102,17 @@ func (b *toolbox) find(_ context.Context, in findInput) (string, error) {
 		}
 	}
 	if out.Len() == 0 {
-		return "", fmt.Errorf("no tool fits domain %q and words %q; the domains are %q", in.Domain, in.Words, each(b.domains, func(d Domain) string { return d.Name }))
+		return "", fmt.Errorf("no tool fits domain %q and words %q; the domains are %q", in.Domain, in.Words, b.names())
 	}
 	return out.String(), nil
+}
+
+// names returns the names of all domains.
+func (b *toolbox) names() (names []string) {
+	for _, d := range b.domains {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // hasWords says whether line has all words, in any case.
