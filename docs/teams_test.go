@@ -143,10 +143,11 @@ func TestDirectorPage(t *testing.T) {
 			files, pattern, text string
 			least                int
 		}{
-			{"director/*.go", `(?m)^\tEvent\w+ +team\.Kind = "([^"]+)"`, part(team, "| kind |"), 24},
+			{"director/*.go", `(?m)^\t[Ee]vent\w+ +team\.Kind = "([^"]+)"`, part(team, "| kind |"), 24},
 			{"director/*.go", `(?m)^\t(Err\w+) += agent\.Code`, part(team, "| `Outcome.End` |"), 7},
 			{"director/*.go", `r\.warn\(c, "([a-z-]+)"`, part(team, "Warnings have the code `director/`"), 15},
-			{"director/*.go", `(?m)^\t(?:op[A-Z]|Op)\w+ += "([^"]+)"`, part(team, "| role |"), 16},
+			{"director/*.go", `(?m)^\t(?:op[A-Z]|Op)\w+ += "([^"]+)"`, part(team, "| role |"), 10},
+			{"director/trees/*.go", `(?m)^\tOp\w+ += "([^"]+)"`, part(team, "| role |"), 6},
 			{"director/inputs.go", `(?m)^type ([A-Z]\w*Input) struct`, part(team, "| role |"), 5},
 			{"director/answers.go", `(?m)^\tAction\w+ += "([^"]+)"`, part(team, "| question |"), 7},
 			{"director/guardian.go", `(?m)^\t(?:onTrack|recovering|drifting|inCircles|stalled) += "([^"]+)"`, part(team, "| verdict |"), 5},

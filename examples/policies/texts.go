@@ -60,7 +60,7 @@ var writers = agent.Roster{
 		Passed: true, Criteria: []director.CriterionAnswer{{Number: 1, Passed: true, Reasoning: "it is there"}},
 	}),
 	"worker": agent.Func(func(_ context.Context, r agent.Request) (agent.Response, error) {
-		return agent.Response{Data: agent.JSON(director.WorkerResult{Status: director.StatusComplete, ResultPath: r.Task + ".md", Artifact: "Text " + r.Task})}, nil
+		return agent.Response{Data: agent.JSON(director.WorkerResult{Status: "complete", ResultPath: r.Task + ".md", Artifact: "Text " + r.Task})}, nil
 	}),
 }
 

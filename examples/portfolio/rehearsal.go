@@ -86,7 +86,7 @@ func (p player) answer(req agent.Request) (any, error) {
 			return nil, err
 		}
 		text, err := p.script.Text(fmt.Sprintf("%s.%s", said(in.Spec["project"]), in.Task.ID), in.Attempt)
-		return director.WorkerResult{Status: director.StatusComplete, ResultPath: in.Task.ID + ".md", Summary: firstLine(text), Artifact: text}, err
+		return director.WorkerResult{Status: "complete", ResultPath: in.Task.ID + ".md", Summary: firstLine(text), Artifact: text}, err
 	case "qa":
 		var in director.ReviewInput
 		if err := json.Unmarshal(req.Input, &in); err != nil {

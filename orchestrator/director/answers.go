@@ -111,14 +111,14 @@ type Assessment struct {
 
 // The values of WorkerResult.Status.
 const (
-	StatusComplete = "complete"
-	StatusWaiting  = "waiting_subtask" // for Spawn
-	StatusFailed   = "failed"
+	statusComplete = "complete"
+	statusWaiting  = "waiting_subtask" // for Spawn
+	statusFailed   = "failed"
 )
 
 // WorkerResult is what a worker answers at the end of its work on a task.
 type WorkerResult struct {
-	Status     string `json:"status" enum:"complete,waiting_subtask,failed"`                              // StatusComplete, StatusWaiting or StatusFailed
+	Status     string `json:"status" enum:"complete,waiting_subtask,failed"`                              // "complete", "waiting_subtask" or "failed"
 	ResultPath string `json:"result_path,omitempty" jsonschema:"the file with the result, with complete"` // file with the result
 	Summary    string `json:"summary,omitempty"`                                                          // the work in words
 
@@ -131,7 +131,7 @@ type WorkerResult struct {
 	Decisions  []DecisionPlan     `json:"decisions,omitempty" jsonschema:"of design"`                                  // decisions of design
 	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`          // what the director should look at; nil: nothing
 	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"` // what the worker wants to have back; nil: nothing
-	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`        // tasks to wait for, with StatusWaiting
+	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`        // tasks to wait for, with "waiting_subtask"
 }
 
 // Suggestion is a task that a worker wants.

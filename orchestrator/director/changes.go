@@ -94,10 +94,10 @@ func (r *run) emitChange(c *orchestrator.Context, ch blackboard.Change, before b
 		r.emitAdded(c, do.Into, ch.Task)
 	case blackboard.Edit:
 		e.Edit = &do
-		r.Emit(c, EventTaskEdited, &e)
+		r.Emit(c, eventTaskEdited, &e)
 	case blackboard.Refine:
 		e.Edit, e.Text = &blackboard.Edit{Criteria: do.Criteria}, "refined"
-		r.Emit(c, EventTaskEdited, &e)
+		r.Emit(c, eventTaskEdited, &e)
 	case blackboard.Reblock:
 		e.On, e.Text = string(do.Blocked.Type), do.Blocked.Description
 		e.From, e.To, e.Who = string(before.Status), string(blackboard.Blocked), string(ch.By)
@@ -113,7 +113,7 @@ func (r *run) emitChange(c *orchestrator.Context, ch blackboard.Change, before b
 		r.Emit(c, EventDecisionLogged, &e)
 	case blackboard.SetSpec:
 		e.Text = do.Area
-		r.Emit(c, EventSpecChanged, &e)
+		r.Emit(c, eventSpecChanged, &e)
 	}
 }
 

@@ -45,7 +45,7 @@ type run struct {
 
 	out     Outcome
 	state   State
-	machine *team.Machine[Phase, Move]
+	machine *team.Machine[Phase, string]
 	board   *blackboard.Editor
 	before  providers.Usage // usage of earlier runs of the board
 	store   artifactStore
@@ -212,7 +212,7 @@ func (r *run) summarize(out *Outcome) (d done) {
 }
 
 // ending is the event with which an error ends a run.
-func ending(c *orchestrator.Context, err error) Move {
+func ending(c *orchestrator.Context, err error) string {
 	switch {
 	case err == nil:
 		return moveComplete

@@ -46,51 +46,8 @@
 //
 // # Prompts
 //
-// Config.Prompts may replace each of these files:
-//
-//	plan.tmpl      to the director: the first tasks
-//	change.tmpl    to the director: suggestions of a worker, or who needs a task that was abandoned
-//	escalate.tmpl  to the director: what a worker cannot decide, or a task that is to be split
-//	replan.tmpl    to the director: the tasks are changed
-//	conflict.tmpl  to the director: a merge has failed
-//	qa.tmpl        to the strategist
-//	assess.tmpl    to the guardian
-//	work.tmpl      to a worker, at the beginning of an attempt
-//	continue.tmpl  to a worker, in a further slice: insights of others
-//	nudge.tmpl     the guardian's system message to a worker
-//	phoenix.tmpl   the system message with which a task begins anew
-//
-// These fields are set in the files that are named; in others they are zero:
-//
-//	.Op         all but nudge: Request.Op
-//	.MaxTasks   plan: how many tasks there may be
-//	.HasBuild   plan: whether there is a phase build
-//	.Abandoned  change: whether a task was abandoned; else there are suggestions
-//	.Type       escalate: of the escalation
-//	.Kind       conflict, phoenix: of the failure
-//	.Ran        qa: whether a command was run
-//	.Refine     qa: whether there is a placeholder
-//	.Does       work: duties of the profile
-//	.Worktree   work: whether there is one
-//	.Retried    work: whether attempts have failed before
-//	.Resumed    work: whether it continues from a checkpoint
-//	.Insights   continue: of blackboard.Insight
-//	.Tone       nudge: gentle, direct or firm
-//	.Verdict    nudge: DRIFTING, BLOCKED or STALLED
-//	.Issue      nudge: what is wrong, in the guardian's words
-//	.Nudge      nudge: what to do instead, in the guardian's words
-//	.Attempt    phoenix: the one that failed
-//	.Conflict   work, phoenix: whether files have conflict markers, or the merge failed
-//	.Title      phoenix: of the task
-//	.Branch     phoenix: of the failed attempt
-//	.Feedback   phoenix: why it failed
-//	.Focus      phoenix: what to look at first
-//	.Criteria   phoenix: of blackboard.CriterionResult, those not met
-//	.Tests      phoenix: of blackboard.TestAnalysis
-//	.Files      phoenix: that conflict, or tests that fail
-//
-// The function data delimits a text of others: {{data "issue" .Issue}}. What agents work
-// on is Request.Input: [ReviewInput], [AssessInput], [WorkInput], [SliceInput] or
+// Config.Prompts may replace the templates: docs/director.md lists them and their fields. What
+// agents work on is Request.Input: [ReviewInput], [AssessInput], [WorkInput], [SliceInput] or
 // [CheckInput]; docs/director.md has that of the director.
 //
 // # Events

@@ -93,7 +93,7 @@ func firstNonBlank(texts ...string) string {
 // forget removes the worktree of a failed attempt, and with Policy.DropFailed its branch.
 func (r *run) forget(c *orchestrator.Context, id string) {
 	t, _ := r.board.Task(id)
-	r.Emit(c, EventAttemptReset, &Event{Task: id, Attempt: t.Attempt + 1})
+	r.Emit(c, eventAttemptReset, &Event{Task: id, Attempt: t.Attempt + 1})
 	r.clear(c, id, r.Policy.DropFailed)
 }
 

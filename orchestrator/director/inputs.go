@@ -168,8 +168,8 @@ type WorkInput struct {
 	Spec       map[string]json.RawMessage `json:"spec,omitempty"`       // requirements by area; nil: none
 	Decisions  []Decision                 `json:"decisions,omitempty"`  // decisions that apply to the task
 	Insights   []wireInsight              `json:"insights,omitempty"`   // insights of other tasks
-	Inputs     []Delivered                `json:"inputs,omitempty"`     // results of tasks that this one depends on
-	Subtasks   []Delivered                `json:"subtasks,omitempty"`   // results of tasks that it paused for
+	Inputs     []delivered                `json:"inputs,omitempty"`     // results of tasks that this one depends on
+	Subtasks   []delivered                `json:"subtasks,omitempty"`   // results of tasks that it paused for
 	Checkpoint *blackboard.Checkpoint     `json:"checkpoint,omitempty"` // pause to continue from; nil: the work begins anew
 	Worktree   *trees.Place               `json:"worktree,omitempty"`   // nil: answer with the artifact's text
 	Conflicts  []string                   `json:"conflicts,omitempty"`  // files in it with two versions between conflict markers
@@ -185,8 +185,8 @@ type SliceInput struct {
 	Worktree *trees.Place  `json:"worktree,omitempty"` // place of the work; nil: there are no worktrees
 }
 
-// Delivered is the result of another task.
-type Delivered struct {
+// delivered is the result of another task.
+type delivered struct {
 	blackboard.Result
 
 	Text string `json:"text,omitempty"` // cut if it is long; "" with a worktree, which has the file
@@ -200,8 +200,8 @@ type CheckInput struct {
 	Command []string `json:"command"` // program and arguments
 }
 
-// OpCheck is what Agents.Check is asked.
-const OpCheck = "check"
+// opCheck is what Agents.Check is asked.
+const opCheck = "check"
 
 // CheckResult is what a command did.
 type CheckResult struct {

@@ -26,7 +26,7 @@ func TestJSON(t *testing.T) {
 		{
 			"B52 BC33 a worker's result",
 			WorkerResult{
-				Status: StatusWaiting, ResultPath: "r", Summary: "s", Artifact: "a", Suggested: []Suggestion{{TaskPlan: task, Rationale: "y"}},
+				Status: statusWaiting, ResultPath: "r", Summary: "s", Artifact: "a", Suggested: []Suggestion{{TaskPlan: task, Rationale: "y"}},
 				Insights: []InsightPlan{{ID: "i1", Topic: []string{"db"}, Summary: "s"}}, Decisions: []DecisionPlan{{Area: "db", AppliesTo: []string{"t"}, Summary: "s", Reason: "r"}},
 				Escalation: &EscalationRequest{Type: "SPEC_MISMATCH", Reason: "r", Needs: "n", Affected: []string{"t"}, NonBlocking: true},
 				Checkpoint: &CheckpointPlan{Resume: "r", Partial: json.RawMessage(`1`), Files: []string{"f"}}, Spawn: []Suggestion{{TaskPlan: task, FromParent: true}},

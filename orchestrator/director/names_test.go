@@ -2,7 +2,18 @@ package director
 
 // Names that only tests need: what agents are asked, and what the director answers.
 const (
+	EventAttemptReset  = eventAttemptReset
+	EventResultDropped = eventResultDropped
+	EventSliceFinished = eventSliceFinished
+	EventSpecChanged   = eventSpecChanged
+	EventTaskEdited    = eventTaskEdited
+
+	StatusComplete = statusComplete
+	StatusFailed   = statusFailed
+	StatusWaiting  = statusWaiting
+
 	OpAssess   = opAssess
+	OpCheck    = opCheck
 	OpConflict = opConflict
 	OpContinue = opContinue
 	OpEscalate = opEscalate

@@ -23,33 +23,31 @@ const (
 	Failed          Phase = "failed"           // the input, the plan, a rule or the repository cannot be used
 )
 
-// Move is an event that moves a run from one phase to another.
-type Move string
-
+// The moves of a run from one phase to another.
 const (
-	moveDecompose  Move = "decompose"
-	moveDecomposed Move = "decomposed"
-	moveContinue   Move = "continue" // the tasks were given
-	moveReplan     Move = "replan"
-	moveReplanned  Move = "replanned"
+	moveDecompose  = "decompose"
+	moveDecomposed = "decomposed"
+	moveContinue   = "continue" // the tasks were given
+	moveReplan     = "replan"
+	moveReplanned  = "replanned"
 
-	moveComplete  Move = "complete"
-	moveWait      Move = "wait"
-	moveStick     Move = "stick"
-	moveOverspend Move = "overspend"
-	moveCancel    Move = "cancel"
-	moveFail      Move = "fail"
+	moveComplete  = "complete"
+	moveWait      = "wait"
+	moveStick     = "stick"
+	moveOverspend = "overspend"
+	moveCancel    = "cancel"
+	moveFail      = "fail"
 )
 
 // Phases returns the table of what may happen in a run. The table of its tasks is
 // [blackboard.TaskTable].
-func Phases() *fsm.Table[Phase, Move, string] { return phases }
+func Phases() *fsm.Table[Phase, string, string] { return phases }
 
-var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
+var phases = fsm.MustNew(fsm.Definition[Phase, string, string]{
 	Initial:  opening,
 	States:   []Phase{opening, decomposing, working, replanning, Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
 	Terminal: []Phase{Completed, Waiting, Stuck, BudgetExhausted, Canceled, Failed},
-	Rules: []fsm.Rule[Phase, Move, string]{
+	Rules: []fsm.Rule[Phase, string, string]{
 		{On: moveDecompose, From: []Phase{opening}, To: decomposing},
 		{On: moveDecomposed, From: []Phase{decomposing}, To: working},
 		{On: moveContinue, From: []Phase{opening}, To: working},
@@ -66,8 +64,8 @@ var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
 })
 
 // fire moves the run to another phase. A refusal by the table is a mistake of the team.
-func (r *run) fire(c *orchestrator.Context, on Move) {
+func (r *run) fire(c *orchestrator.Context, on string) {
 	from := r.state.Phase
 	to := r.machine.Fire(c, on)
-	r.Emit(c, EventPhaseChanged, &Event{From: string(from), To: string(to), On: string(on)})
+	r.Emit(c, EventPhaseChanged, &Event{From: string(from), To: string(to), On: on})
 }

@@ -88,7 +88,7 @@ func TestPhases(t *testing.T) {
 		for _, end := range Phases().States()[4:] {
 			assert.True(t, Phases().Terminal(end), end)
 		}
-		for event, want := range map[Move]map[Phase]Phase{
+		for event, want := range map[string]map[Phase]Phase{
 			"decompose": {opening: decomposing}, "decomposed": {decomposing: working}, "continue": {opening: working},
 			"replan": {working: replanning}, "replanned": {replanning: working},
 			"complete": {working: Completed}, "wait": {decomposing: Waiting, working: Waiting}, "stick": {working: Stuck},

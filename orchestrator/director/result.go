@@ -35,8 +35,8 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 	var f team.Faults
 	blocking := result.Escalation != nil && !result.Escalation.NonBlocking
 	switch {
-	case blocking, result.Status == StatusFailed:
-	case result.Status == StatusWaiting:
+	case blocking, result.Status == statusFailed:
+	case result.Status == statusWaiting:
 		if _, err := r.spawned(c, a.id, result.Spawn); err != nil {
 			f.Add("spawn: %w", err)
 		}
@@ -81,9 +81,9 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) e
 		r.warn(c, "escalation", a.id, "%s: %s", e.Type, e.Reason)
 	}
 	switch result.Status {
-	case StatusWaiting:
+	case statusWaiting:
 		return r.pause(c, a, result)
-	case StatusFailed:
+	case statusFailed:
 		return fails(blackboard.Crashed, "the worker gave up: %s", prompt.OneLine(result.Summary))
 	}
 	return r.deliver(c, a, result)

@@ -226,7 +226,7 @@ func (r *run) runCheck(c *orchestrator.Context, t *blackboard.Task, commit strin
 	if !r.checked(t) {
 		return nil, nil //nolint:nilnil // there is nothing to run
 	}
-	req := agent.Request{Op: OpCheck, Task: t.ID, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
+	req := agent.Request{Op: opCheck, Task: t.ID, Input: agent.JSON(CheckInput{Task: t.ID, Commit: commit, Command: p.Check})}
 	req.Limits = agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
 	r.spend(c, blackboard.RoleStrategist, t.ID, team.Used(resp, err))

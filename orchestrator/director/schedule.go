@@ -224,7 +224,7 @@ func (r *run) current(c *orchestrator.Context, id string, attempt int, s blackbo
 	if t.Status == s && t.Attempt == attempt {
 		return true
 	}
-	r.Emit(c, EventResultDropped, &Event{Task: id, Attempt: attempt})
+	r.Emit(c, eventResultDropped, &Event{Task: id, Attempt: attempt})
 	return false
 }
 

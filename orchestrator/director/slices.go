@@ -142,6 +142,6 @@ func (r *run) keepWork(c *orchestrator.Context, a *attempt) error {
 		a.head = got.Commit
 		r.measure(c, a, agent.Response{}, got.Files)
 	}
-	r.Emit(c, EventSliceFinished, &Event{Event: team.Event{Text: a.head}, Task: a.id, Attempt: a.n, Count: a.calls})
+	r.Emit(c, eventSliceFinished, &Event{Event: team.Event{Text: a.head}, Task: a.id, Attempt: a.n, Count: a.calls})
 	return r.gone(a)
 }

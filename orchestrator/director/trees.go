@@ -151,9 +151,9 @@ func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree
 }
 
 // delivered are results of other tasks as a worker gets them.
-func (f *artifactStore) delivered(results []blackboard.Result) (all []Delivered) {
+func (f *artifactStore) delivered(results []blackboard.Result) (all []delivered) {
 	for _, res := range results {
-		d := Delivered{Result: res}
+		d := delivered{Result: res}
 		if f.agent == "" {
 			d.Text = text.Cut(f.files[res.Path], shownBytes)
 		}

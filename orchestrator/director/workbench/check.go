@@ -17,6 +17,9 @@ import (
 	"github.com/convene-go/convene/orchestrator/director"
 )
 
+// opCheck is the Request.Op of a director.CheckInput.
+const opCheck = "check"
+
 // Call implements [agent.Agent] for director.Agents.Check: it runs the command of a
 // [director.CheckInput] on a checkout of the commit, which is removed afterwards. A
 // command that fails, is killed or says nothing is an answer; one that fails because the
@@ -27,8 +30,8 @@ func (w *Workbench) Call(ctx context.Context, req agent.Request) (agent.Response
 	if err := json.Unmarshal(req.Input, &in); err != nil {
 		return agent.Response{}, fmt.Errorf("workbench: read Input: %w", err)
 	}
-	if req.Op != director.OpCheck || in.Commit == "" || len(in.Command) == 0 {
-		return agent.Response{}, fmt.Errorf("workbench: Op is %q, Commit %q and Command %q, want %q, a commit and a command", req.Op, in.Commit, in.Command, director.OpCheck)
+	if req.Op != opCheck || in.Commit == "" || len(in.Command) == 0 {
+		return agent.Response{}, fmt.Errorf("workbench: Op is %q, Commit %q and Command %q, want %q, a commit and a command", req.Op, in.Commit, in.Command, opCheck)
 	}
 	answer, err := w.check(ctx, in)
 	if err != nil {

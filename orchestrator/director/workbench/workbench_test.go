@@ -185,7 +185,7 @@ func TestRun(t *testing.T) {
 // check runs a command on a commit.
 func check(t *testing.T, w *workbench.Workbench, commit string, command ...string) director.CheckResult {
 	t.Helper()
-	resp, err := w.Call(t.Context(), agent.Request{Op: director.OpCheck, Input: agent.JSON(director.CheckInput{Task: "t", Commit: commit, Command: command})})
+	resp, err := w.Call(t.Context(), agent.Request{Op: "check", Input: agent.JSON(director.CheckInput{Task: "t", Commit: commit, Command: command})})
 	require.NoError(t, err)
 	var out director.CheckResult
 	require.NoError(t, json.Unmarshal(resp.Data, &out))
@@ -297,11 +297,11 @@ func TestWhatFailed(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	w, _, _ := open(t, workbench.Config{}, nil)
 	for _, req := range []agent.Request{
-		{Op: director.OpCheck, Input: []byte("x")},
-		{Op: director.OpCheck, Input: []byte(`{"commit":"HEAD"}`)},
+		{Op: "check", Input: []byte("x")},
+		{Op: "check", Input: []byte(`{"commit":"HEAD"}`)},
 		{Op: "other", Input: []byte(`{"commit":"HEAD","command":["true"]}`)},
-		{Op: director.OpCheck, Input: []byte(`{"commit":"--all","command":["true"]}`)},
-		{Op: director.OpCheck, Input: []byte(`{"commit":"HEAD","command":["no-such-program"]}`)},
+		{Op: "check", Input: []byte(`{"commit":"--all","command":["true"]}`)},
+		{Op: "check", Input: []byte(`{"commit":"HEAD","command":["no-such-program"]}`)},
 	} {
 		_, err := w.Call(t.Context(), req)
 		assert.ErrorContains(t, err, "workbench: ", "%s %s", req.Op, req.Input)
@@ -338,7 +338,7 @@ func TestStateAndRepo(t *testing.T) {
 func TestAFullDiskIsNoVerdict(t *testing.T) {
 	full := []string{"sh", "-c", "echo 'link: write: Disk quota exceeded' >&2; exit 1"}
 	w, repo, commit := open(t, workbench.Config{Commands: map[string][]string{"link": full}}, nil)
-	_, err := w.Call(t.Context(), agent.Request{Op: director.OpCheck, Input: agent.JSON(director.CheckInput{Task: "t", Commit: commit, Command: full})})
+	_, err := w.Call(t.Context(), agent.Request{Op: "check", Input: agent.JSON(director.CheckInput{Task: "t", Commit: commit, Command: full})})
 	require.ErrorContains(t, err, "the disk is full")
 	_, err = call(t, w, repo, "run", `{"command":"link"}`)
 	require.ErrorContains(t, err, "the disk is full", "the worker is told")
