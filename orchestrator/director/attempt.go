@@ -90,7 +90,7 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	case !r.stillActive(a): // delivered, paused or abandoned
 	case lost:
 		r.lose(c, a, *why)
-	case isRule(err):
+	case r.IsHostError(err):
 		r.askPerson(c, a, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}, "a rule of the team failed: "+prompt.OneLine(err.Error()))
 		r.clear(c, a.id, false)
 		return nil

@@ -3,7 +3,6 @@ package director
 import (
 	"cmp"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/team"
@@ -116,11 +115,10 @@ const (
 	abandon = "abandon"
 )
 
-// withDefaults returns a copy of c in which None is 0.
-func (c Config) withDefaults() Config {
-	c = team.Clone(c)
+// setDefaults sets what is zero, but for rules.
+func setDefaults(c *Config) {
 	silence := c.Bounds.Watch.Inactivity
-	team.Defaults(&c)
+	team.Defaults(c)
 	if silence == 0 {
 		c.Bounds.Watch.Inactivity = 2 * c.Bounds.Watch.Every
 	}
@@ -129,31 +127,26 @@ func (c Config) withDefaults() Config {
 		c.Profiles[i].Agent = cmp.Or(c.Profiles[i].Agent, c.Profiles[i].ID)
 	}
 	c.Policy.Phases = phaseOrder(c.Policy.Phases, c.Profiles)
-	c.Rules = c.Rules.withDefaults(c.Policy.Phases)
-	return c
+	if p, ok := cmp.Or(c.Rules.Scheduler, defaultRules.Scheduler).(routing.Preference); ok && p.Phases == nil {
+		p.Phases = c.Policy.Phases
+		c.Rules.Scheduler = p
+	}
 }
 
-// validate returns every fault of c, which has its defaults, joined into one error, or
-// nil. given is c before that.
-func (c Config) validate(given Config) error {
-	var f team.Faults
-	f.Check(given)
+// check adds the faults of c that its tags do not find.
+func (c Config) check(f *team.Faults) {
 	f.If(c.Agents.Strategist == "" && c.Rules.Graders.Work == nil, "Agents.Strategist is empty, want the name of an agent")
 	f.If(c.Agents.Check != "" && c.Agents.Worktree == "", "Agents.Check is %q, but Agents.Worktree is empty: there is nothing to run commands on", c.Agents.Check)
-	c.validateProfiles(&f)
-	f.Rules("Rules", c.Rules)
-	return f.Err()
+	c.checkProfiles(f)
 }
 
-// agents returns the names of all agents that a run may call, sorted, each once.
+// agents returns the names of all agents that a run may call.
 func (c Config) agents() []string {
 	names := []string{c.Agents.Director, c.Agents.Strategist, c.Agents.Guardian, c.Agents.Worktree, c.Agents.Check}
-	names = append(names, team.RuleAgents(c.Rules)...)
 	for _, p := range c.Profiles {
 		names = append(names, p.Agent)
 	}
-	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return names
 }
 
 // preference is how the board orders tasks that are READY.

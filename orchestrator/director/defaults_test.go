@@ -15,7 +15,8 @@ func TestDefaults(t *testing.T) {
 	team := Software()
 	team.Agents = Agents{Director: "d", Strategist: "s"}
 	cfg := team.withDefaults()
-	require.NoError(t, cfg.validate(team))
+	_, err := New(team)
+	require.NoError(t, err)
 	t.Run("B109 BC28 the parameters", func(t *testing.T) {
 		assert.Equal(t, "director", cfg.Name)
 		assert.Equal(t, Retry{Attempts: 4, Conflicts: 3, Replans: 2, Stagnation: 3, Outages: 3}, cfg.Policy.Retry)
@@ -62,6 +63,7 @@ func TestDefaults(t *testing.T) {
 		got := none.withDefaults()
 		assert.Equal(t, Retry{Attempts: 1}, got.Policy.Retry)
 		assert.Equal(t, Bounds{Parallel: 3, Tasks: 200, CallTime: 300 * time.Second}, got.Bounds)
-		require.NoError(t, got.validate(none))
+		_, err := New(none)
+		require.NoError(t, err)
 	})
 }

@@ -19,19 +19,13 @@ import (
 
 // New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	texts, err := newPrompts(cfg.Prompts)
-	whole := cfg.withDefaults()
-	if err := errors.Join(whole.validate(cfg), err); err != nil {
-		return orchestrator.Flow[Input, Outcome]{}, fmt.Errorf("director: %w", err)
-	}
-	return orchestrator.Flow[Input, Outcome]{
-		Name:   whole.Name,
-		Agents: whole.agents(),
-		Roles:  team.Roles(whole, whole.agents()),
-		Do: func(c *orchestrator.Context, in Input) (Outcome, error) {
-			return (&run{Config: whole, prompts: texts, in: in}).do(c)
+	return team.New(team.Definition[Config, Input, Outcome]{
+		Name: "director", Prompts: ownPrompts, Samples: samples(), Rules: defaultRules,
+		Defaults: setDefaults, Check: Config.check, Agents: Config.agents,
+		Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+			return (&run{Config: cfg, in: in}).do(c, s)
 		},
-	}, nil
+	}, cfg)
 }
 
 // run is one run of the team. Only one branch executes at a time, so that branches may
@@ -40,9 +34,7 @@ type run struct {
 	Config
 	*team.Run
 
-	prompts prompt.Set
 	in      Input
-
 	out     Outcome
 	state   State
 	machine *team.Machine[Phase, string]
@@ -96,8 +88,8 @@ func (r *run) job(id string) *job {
 
 // do is the run: the board is made or taken over, tasks are planned, and worked on until
 // nothing is left or something ends it.
-func (r *run) do(c *orchestrator.Context) (Outcome, error) {
-	c = r.begin(c)
+func (r *run) do(c *orchestrator.Context, s team.Start) (Outcome, error) {
+	c = r.begin(c, s)
 	for _, step := range []func(*orchestrator.Context) error{r.open, r.decompose, r.work} {
 		if err := step(c); err != nil {
 			return r.end(c, err)
@@ -107,25 +99,19 @@ func (r *run) do(c *orchestrator.Context) (Outcome, error) {
 }
 
 // begin makes the state, and c the budget of the run.
-func (r *run) begin(c *orchestrator.Context) *orchestrator.Context {
+func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context {
 	r.tasks, r.running = map[string]*job{}, map[string]bool{}
 	r.state.Phase = opening
-	r.Limits = r.in.Limits.Or(r.Limits)
-	r.Limits.Estimate = max(0, r.Limits.Estimate)
-	limits := r.Limits
-	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
-	asked := r.in.Objective
+	s.Limits.AllowUnpriced = s.Limits.AllowUnpriced || c.Left().AllowUnpriced
+	s.Asked = r.in.Objective
 	if r.in.Board != nil {
-		asked = cmp.Or(asked, r.in.Board.Objective)
+		s.Asked = cmp.Or(s.Asked, r.in.Board.Objective)
 	}
-	start := team.Start{
-		Team: "director", Agents: r.agents(), Asked: asked, Outcome: &r.out.Outcome, Limits: limits, Permit: r.Rules.Permit, Prompts: r.prompts,
-		State: func() any { return r.shown() },
-	}
+	s.Outcome, s.State = &r.out.Outcome, func() any { return r.shown() }
 	if r.Policy.ReturnWhenWaiting {
-		start.Waits = ErrWaiting
+		s.Waits = ErrWaiting
 	}
-	r.Run, c = team.Begin(c, start)
+	r.Run, c = team.Begin(c, s)
 	r.machine = team.NewMachine(r.Run, "", phases, &r.state.Phase)
 	return c
 }

@@ -110,25 +110,25 @@ func (b Courses) Validate() error {
 	return nil
 }
 
-// fault returns what is wrong with a course as the answer of a host's gate; "": nothing.
-func (to Course) fault() string {
+// fault returns what is wrong with a course as the answer of a host's gate; nil: nothing.
+func (to Course) fault() error {
 	switch {
 	case !slices.Contains([]string{onTrack, recovering, drifting, inCircles, stalled}, to.Verdict):
-		return fmt.Sprintf("Verdict is %q, want one of those that Course names", to.Verdict)
+		return fmt.Errorf("its Verdict is %q, want one of those that Course names", to.Verdict)
 	case !slices.Contains([]string{"", gentle, direct, firm}, to.Tone):
-		return fmt.Sprintf("Tone is %q, want gentle, direct, firm or none", to.Tone)
+		return fmt.Errorf("its Tone is %q, want gentle, direct, firm or none", to.Tone)
 	case to.Ignored < 0:
-		return fmt.Sprintf("Ignored is %d, want 0 or more", to.Ignored)
+		return fmt.Errorf("its Ignored is %d, want 0 or more", to.Ignored)
 	}
-	return ""
+	return nil
 }
 
-// fault returns what is wrong with the answer of a host's Grader; "": nothing.
-func (v Assessment) fault() string {
+// fault returns what is wrong with the answer of a host's Grader; nil: nothing.
+func (v Assessment) fault() error {
 	if v.Alignment >= 0 && v.Alignment <= 100 { // false for NaN
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("Alignment is %v, want 0 to 100", v.Alignment)
+	return fmt.Errorf("its Alignment is %v, want 0 to 100", v.Alignment)
 }
 
 // trajectoryOf compares the last two alignments, from 0 to 100; fewer are stable.

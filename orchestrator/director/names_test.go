@@ -1,5 +1,12 @@
 package director
 
+import (
+	"io/fs"
+
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
+)
+
 // Names that only tests need: what agents are asked, and what the director answers.
 const (
 	EventAttemptReset  = eventAttemptReset
@@ -46,3 +53,16 @@ type (
 	SuggestionVerdict = suggestionVerdict
 	TaskEdit          = taskEdit
 )
+
+// withDefaults returns a copy of c with what New sets.
+func (c Config) withDefaults() Config {
+	c = team.Clone(c)
+	setDefaults(&c)
+	c.Rules = team.FillRules(c.Rules, defaultRules)
+	return c
+}
+
+// newPrompts reads the templates as New does.
+func newPrompts(host fs.FS) (prompt.Set, error) {
+	return team.Prompts(ownPrompts, host, samples(), 0, nil)
+}

@@ -41,7 +41,7 @@ func (r *run) allowMerge(c *orchestrator.Context, id string, n int) error {
 	switch {
 	case err == nil:
 		r.merges = append(r.merges, id)
-	case isRule(r.kept(err)):
+	case r.IsHostError(r.kept(err)):
 		r.Warn(c, agent.ErrorOf(err).Codes[0], id, "%s", err.Error())
 		t, _ := r.board.Task(id)
 		r.job(id).passed = false

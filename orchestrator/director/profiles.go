@@ -78,8 +78,8 @@ func phaseOrder(given []string, profiles []Profile) []string {
 	return order
 }
 
-// validateProfiles adds what is wrong with profiles and phases to f.
-func (c Config) validateProfiles(f *team.Faults) {
+// checkProfiles adds what is wrong with profiles and phases to f.
+func (c Config) checkProfiles(f *team.Faults) {
 	if len(c.Profiles) == 0 {
 		f.Add("Profiles is empty, want at least one kind of worker")
 	}

@@ -3,12 +3,9 @@ package director
 import (
 	"embed"
 	"errors"
-	"io/fs"
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -46,8 +43,8 @@ type promptData struct {
 	Files           []string
 }
 
-// newPrompts reads the templates, the host's before those of the package.
-func newPrompts(host fs.FS) (prompt.Set, error) {
+// samples are values with which each template is tried.
+func samples() map[string][]any {
 	failure := promptData{
 		Op: opWork, Attempt: 1, Title: "t", Branch: "b", Feedback: "f", Focus: "f", Criteria: []blackboard.CriterionResult{{Criterion: "c", Reasoning: "r", Suggestions: "s"}},
 		Tests: []blackboard.TestAnalysis{{Test: "T", Analysis: "a", Fault: blackboard.CodeWrong}}, Files: []string{"a"},
@@ -56,7 +53,7 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 	conflict.Conflict = true
 	broken := conflict
 	broken.Kind = string(blackboard.MergeBroken)
-	samples := map[string][]any{
+	all := map[string][]any{
 		"plan.tmpl":     {promptData{Op: opDecompose, MaxTasks: 1, HasBuild: true}, promptData{}},
 		"change.tmpl":   {promptData{Op: opReview, Abandoned: true}, promptData{}},
 		"escalate.tmpl": {promptData{Op: opSplit}},
@@ -70,9 +67,9 @@ func newPrompts(host fs.FS) (prompt.Set, error) {
 		"phoenix.tmpl":  {failure, conflict, broken, promptData{}},
 	}
 	for _, kind := range escalationTypes {
-		samples["escalate.tmpl"] = append(samples["escalate.tmpl"], promptData{Op: opEscalate, Type: string(kind)})
+		all["escalate.tmpl"] = append(all["escalate.tmpl"], promptData{Op: opEscalate, Type: string(kind)})
 	}
-	return team.Prompts(ownPrompts, host, samples, 0, nil)
+	return all
 }
 
 // escalationTypes are those that workers can raise.
@@ -83,7 +80,7 @@ var escalationTypes = []blackboard.EscalationType{
 // system is a system message filled from a template; fallback takes its place if the host's
 // template fails or is empty.
 func (r *run) system(c *orchestrator.Context, task, name string, data promptData, fallback string) []providers.Message {
-	text, err := r.prompts.Fill(name, data)
+	text, err := r.Run.Prompts.Fill(name, data)
 	if err == nil && text == "" {
 		err = errors.New("it is empty")
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 func TestRetrier(t *testing.T) {
 	// after is what follows the n-th failure of a role, by the Retrier of teams without one.
 	after := func(t *testing.T, retry Retry, role string, n int) failureRoute {
-		r := &run{Config: Config{Policy: Policy{Retry: retry, GiveUp: retry.Outages < 0}}.withDefaults(), tasks: map[string]*job{}}
+		r := &run{Config: Config{Policy: Policy{Retry: retry, GiveUp: retry.Outages < 0}}.withDefaults(), Run: &team.Run{}, tasks: map[string]*job{}}
 		return r.after(nil, &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}, role, n, orchestrator.Try{}).route
 	}
 	t.Run("BA23 B76 B77 BC18 four attempts, the fourth failure goes to a person", func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestRetrier(t *testing.T) {
 	t.Run("BC18 a task is tried a hundred times, whatever a Retrier says", func(t *testing.T) {
 		r := &run{Config: Config{Rules: Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
 			return orchestrator.Again{Retry: true}
-		})}}.withDefaults(), tasks: map[string]*job{}}
+		})}}.withDefaults(), Run: &team.Run{}, tasks: map[string]*job{}}
 		task := &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}
 		assert.Equal(t, phoenix, r.after(nil, task, roleTask, orchestrator.MaxTries-1, orchestrator.Try{}).route)
 		assert.Equal(t, askHuman, r.after(nil, task, roleTask, orchestrator.MaxTries, orchestrator.Try{}).route)

@@ -80,12 +80,12 @@ func (r *run) toMerge(id string) {
 // no rule's is an outage.
 func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on team.Kind, why string, err error) {
 	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
-	if !isRule(err) {
+	if !r.IsHostError(err) {
 		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	}
 	r.Emit(c, on, &Event{Event: team.Event{Text: why}, Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind)})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventUngraded, QA: &qa})
-	if !isRule(err) {
+	if !r.IsHostError(err) {
 		r.outage(c, t.ID, why)
 	}
 	r.escalateTask(c, t.ID, why)
@@ -116,12 +116,8 @@ func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard
 func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInput) (Review, error) {
 	usable := func(v Review) error { return errors.Join(v.fault(), in.Checks.fits(v)) }
 	if grader := r.Rules.Graders.Work; grader != nil {
-		return team.Graded(func() (Review, error) {
-			return rule(r, c, t.ID, "Graders.Work", func() (Review, error) {
-				v, err := grader.Grade(c, in)
-				return v, cmp.Or(err, usable(v))
-			})
-		})
+		v, failed, err := team.Grade(r.Run, c, t.ID, "Rules.Graders.Work", func() (Review, error) { return grader.Grade(c, in) }, usable)
+		return v, cmp.Or(r.kept(err), failed)
 	}
 	q := question{
 		agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: opQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1,

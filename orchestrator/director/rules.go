@@ -1,8 +1,6 @@
 package director
 
 import (
-	"errors"
-
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -92,16 +90,6 @@ var defaultRules = Rules{
 	Gates:     Gates{Review: Strict{}, Guardian: DefaultCourses, Stagnation: Patience{}},
 }
 
-// withDefaults returns the rules of a team with these phases.
-func (r Rules) withDefaults(phases []string) Rules {
-	r = team.FillRules(r, defaultRules)
-	if p, ok := r.Scheduler.(routing.Preference); ok && p.Phases == nil {
-		p.Phases = phases
-		r.Scheduler = p
-	}
-	return r
-}
-
 // rule asks a rule of the host, as [team.Rule] does. name is its field in Rules, and who the
 // task that needs the answer, or the rule.
 func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (T, error)) (T, error) {
@@ -109,21 +97,10 @@ func rule[T any](r *run, c *orchestrator.Context, who, name string, ask func() (
 	return v, r.kept(err)
 }
 
-// kept returns err. That of a rule or a Permit is kept for the run's own error.
+// kept returns err. An error of a rule or a Permit is kept for the run's own error.
 func (r *run) kept(err error) error {
-	if isRule(err) {
+	if r.IsHostError(err) {
 		r.refusals = append(r.refusals, err)
 	}
 	return err
-}
-
-// isRule reports whether a rule of the host failed, or its Permit refused a move.
-func isRule(err error) bool { return errors.Is(err, ErrRule) || errors.Is(err, ErrNotPermitted) }
-
-// faulty returns v, and the fault of it as an error. "" is none.
-func faulty[T interface{ fault() string }](v T, err error) (T, error) {
-	if fault := v.fault(); err == nil && fault != "" {
-		err = errors.New(fault)
-	}
-	return v, err
 }

@@ -314,11 +314,18 @@ func TestBrokenRules(t *testing.T) {
 			})})),
 			director.Failed, "", `Rules.Plan: tasks[1] "b": assigned_worker_profile is "moon"`,
 		},
-		"a Grader that fails": {
+		"a Grader that panics": {
 			ruled(director.Rules{Graders: director.Graders{Work: orchestrator.GradeWith(func(*orchestrator.Context, director.ReviewInput) (director.Review, error) {
-				return director.Review{}, errors.New("no judge is in")
+				broken()
+				return director.Review{}, nil
 			})}}),
-			director.Waiting, "a WAITING_HUMAN", "no judge is in",
+			director.Waiting, "a WAITING_HUMAN", "Rules.Graders.Work panicked",
+		},
+		"a Grader that knows another fault": {
+			ruled(director.Rules{Graders: director.Graders{Work: orchestrator.GradeWith(func(*orchestrator.Context, director.ReviewInput) (director.Review, error) {
+				return director.Review{Tests: []blackboard.TestAnalysis{{Test: "T", Fault: "moon"}}}, nil
+			})}}),
+			director.Waiting, "a WAITING_HUMAN", `Rules.Graders.Work: tests[0]: fault is "moon"`,
 		},
 	} {
 		t.Run("BC1 "+name, func(t *testing.T) {
@@ -344,6 +351,23 @@ func TestBrokenRules(t *testing.T) {
 			assert.LessOrEqual(t, len(p.of("qa")), 3, "nor asked for again")
 		})
 	}
+}
+
+// An agent behind a Grader may fail: then there is no review, and the rule is not at fault.
+func TestGraderWithoutAGrade(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	p := ruled(director.Rules{Graders: director.Graders{Work: orchestrator.GradeWith(func(*orchestrator.Context, director.ReviewInput) (director.Review, error) {
+		calls++
+		return director.Review{}, errors.New("no judge is in")
+	})}}).play(t)
+	require.ErrorIs(t, p.err, director.ErrWaiting)
+	require.NotErrorIs(t, p.err, director.ErrRule)
+	require.ErrorContains(t, p.err, "it could not be reviewed: no judge is in")
+	assert.True(t, p.warned("ungraded"))
+	assert.False(t, p.warned("rule"))
+	p.is(t, "a WAITING_HUMAN")
+	assert.Equal(t, 6, calls, "twice for each of three tasks")
 }
 
 // TestHeldBack has a Scheduler leave tasks out.

@@ -25,7 +25,7 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 	if err != nil {
 		return err
 	}
-	text, err := r.prompts.Fill("work.tmpl", promptData{
+	text, err := r.Run.Prompts.Fill("work.tmpl", promptData{
 		Op: opWork, Does: a.profile.Does, Worktree: a.tree != nil, Resumed: a.resumed, Conflict: len(a.clashes) > 0,
 		Retried: len(v.Memory) > 0 && v.Memory[0].Role == providers.System,
 	})
@@ -54,7 +54,7 @@ func (r *run) nextSlice(a *attempt) {
 	a.slices++
 	in := SliceInput{Task: a.id, Attempt: a.n, Slice: a.slices, Worktree: a.place()}
 	if news := r.news(a); len(news) > 0 && a.req.Prompt == "" {
-		if text, err := r.prompts.Fill("continue.tmpl", promptData{Op: opContinue, Insights: news}); err == nil {
+		if text, err := r.Run.Prompts.Fill("continue.tmpl", promptData{Op: opContinue, Insights: news}); err == nil {
 			in.Insights, a.req.Prompt, a.seen = wireInsights(news), text, len(r.board.Board().Insights)
 		}
 	}

@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -101,9 +102,8 @@ const guardianTime = 60 * time.Second
 // assess asks the host's Grader or the guardian.
 func (r *run) assess(c *orchestrator.Context, a *attempt, in AssessInput) (Assessment, error) {
 	if grader := r.Rules.Graders.Conduct; grader != nil {
-		return team.Graded(func() (Assessment, error) {
-			return rule(r, c, a.id, "Graders.Conduct", func() (Assessment, error) { return faulty(grader.Grade(c, in)) })
-		})
+		v, failed, err := team.Grade(r.Run, c, a.id, "Rules.Graders.Conduct", func() (Assessment, error) { return grader.Grade(c, in) }, Assessment.fault)
+		return v, cmp.Or(r.kept(err), failed)
 	}
 	q := question{
 		agent: r.Agents.Guardian, role: blackboard.RoleGuardian, op: opAssess, tmpl: "assess.tmpl", task: a.id, input: in, repairs: 1, total: guardianTime,
@@ -116,7 +116,7 @@ func (r *run) follow(c *orchestrator.Context, a *attempt, v Assessment, err erro
 	switch {
 	case team.Ends(err):
 		return err
-	case isRule(err):
+	case r.IsHostError(err):
 		return nil
 	case err != nil:
 		r.warn(c, "unchecked", a.id, "a check of attempt %d was skipped: %s", a.n, err)
@@ -152,7 +152,10 @@ func (r *run) conduct(a *attempt) Conduct {
 
 // steer has the gate decide about a worker, and notes and says what it decides.
 func (r *run) steer(c *orchestrator.Context, a *attempt, k Conduct, said Assessment) (Course, error) {
-	to, err := rule(r, c, a.id, "Gates.Guardian", func() (Course, error) { return faulty(r.Rules.Gates.Guardian.Decide(k), nil) })
+	to, err := rule(r, c, a.id, "Gates.Guardian", func() (Course, error) {
+		to := r.Rules.Gates.Guardian.Decide(k)
+		return to, to.fault()
+	})
 	if err != nil {
 		return to, err
 	}
