@@ -119,34 +119,37 @@ func (s Shares) Validate() error {
 
 // Allocate implements [Allocator]. It returns the orders in the order of the projects.
 func (s Shares) Allocate(projects []Project, has Means) ([]Order, error) {
-	if err := errors.Join(s.Validate(), check(projects, has.Budget)); err != nil {
+	if err := errors.Join(s.Validate(), checkProjects(projects, has.Budget)); err != nil {
 		return nil, err
 	}
-	orders := make([]Order, 0, len(projects))
-	var shares []uint64 // of orders, in millionths
-	var sum uint64
+	orders, shares, sum := []Order{}, []uint64{}, uint64(0) // shares in millionths
 	for _, project := range projects {
 		if project.Stage == Killed {
 			continue
 		}
-		order := s.decide(project, has.Now)
-		var share uint64
+		order, share := s.decide(project, has.Now), uint64(0)
 		if order.Action != Kill && project.Score != nil {
 			share = uint64(grading.Round(1e6 * *project.Score))
 		}
 		orders, shares, sum = append(orders, order), append(shares, share), sum+share
 	}
+	var run []int
 	for i, share := range shares {
-		if share > 0 {
-			high, low := bits.Mul64(uint64(has.Budget), share)
-			money, _ := bits.Div64(high, low, sum)
-			orders[i].Budget = providers.NanoUSD(money)
+		if share == 0 {
+			continue
 		}
-		if orders[i].Budget == 0 && has.Budget > 0 {
-			shares[i] = 0
+		high, low := bits.Mul64(uint64(has.Budget), share)
+		money, _ := bits.Div64(high, low, sum)
+		if orders[i].Budget = providers.NanoUSD(money); money > 0 || has.Budget == 0 {
+			run = append(run, i)
 		}
 	}
-	giveSlots(orders, shares, has.Slots)
+	slices.SortFunc(run, func(a, b int) int {
+		return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(orders[a].Project, orders[b].Project))
+	})
+	for n, i := range run {
+		orders[i].Runs = has.Slots <= 0 || n < has.Slots
+	}
 	return orders, nil
 }
 
@@ -174,23 +177,4 @@ func (s Shares) decide(project Project, now time.Time) Order {
 		order.Action, order.Stage = Keep, project.Stage
 	}
 	return order
-}
-
-// giveSlots lets those run that have the largest shares.
-func giveSlots(orders []Order, shares []uint64, slots int) {
-	var first []int
-	for i := range orders {
-		if shares[i] > 0 {
-			first = append(first, i)
-		}
-	}
-	slices.SortFunc(first, func(a, b int) int {
-		return cmp.Or(cmp.Compare(shares[b], shares[a]), cmp.Compare(orders[a].Project, orders[b].Project))
-	})
-	if slots > 0 {
-		first = first[:min(slots, len(first))]
-	}
-	for _, i := range first {
-		orders[i].Runs = true
-	}
 }

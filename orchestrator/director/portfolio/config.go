@@ -48,16 +48,10 @@ var DefaultShares = Shares{Promote: 0.7, Kill: 0.2}
 
 func defaultRules[I, O any]() Rules[I, O] { return Rules[I, O]{Allocator: DefaultShares} }
 
-// complete sets the defaults of c, and returns all its faults in one error.
-func (c *Config[I, O]) complete() error {
-	var f team.Faults
-	f.Check(*c)
+// check adds what tags do not say to f.
+func check[I, O any](c Config[I, O], f *team.Faults) {
 	f.If(c.Work.Do == nil, "Work is missing: want the flow that works on a project")
 	f.If(c.Rules.Score == nil, "Rules.Score is missing: want a function that grades a round from 0 to 1")
-	team.Defaults(c)
-	c.Rules = team.FillRules(c.Rules, defaultRules[I, O]())
-	f.Rules("Rules", c.Rules)
-	return f.Err()
 }
 
 // complete sets the stages of the orders of an Allocator, and returns what is wrong with them.
@@ -83,8 +77,8 @@ func complete(orders []Order, projects []Project, budget providers.NanoUSD) erro
 	return f.Err()
 }
 
-// check returns every fault of projects, and of what there is for them.
-func check(projects []Project, budget providers.NanoUSD) error {
+// checkProjects returns every fault of projects, and of what there is for them.
+func checkProjects(projects []Project, budget providers.NanoUSD) error {
 	var f team.Faults
 	f.If(budget < 0, "budget is %d, want 0 or more", budget)
 	seen := map[string]bool{}

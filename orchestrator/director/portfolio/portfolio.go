@@ -14,17 +14,15 @@ import (
 
 // New returns the flow of a portfolio. All faults of cfg are in the one error.
 func New[I, O any](cfg Config[I, O]) (orchestrator.Flow[Input[I], Outcome[O]], error) {
-	if err := cfg.complete(); err != nil {
-		return orchestrator.Flow[Input[I], Outcome[O]]{}, fmt.Errorf("portfolio: %w", err)
-	}
-	return orchestrator.Flow[Input[I], Outcome[O]]{
-		Name:   cfg.Name,
-		Agents: append(slices.Clone(cfg.Work.Agents), team.RuleAgents(cfg.Rules)...),
-		Roles:  cfg.Work.Roles,
-		Do: func(c *orchestrator.Context, in Input[I]) (Outcome[O], error) {
-			return (&run[I, O]{Config: cfg, in: in}).do(c)
+	flow, err := team.New(team.Definition[Config[I, O], Input[I], Outcome[O]]{
+		Name: "portfolio", Rules: defaultRules[I, O](), Check: check[I, O],
+		Agents: func(cfg Config[I, O]) []string { return cfg.Work.Agents },
+		Run: func(c *orchestrator.Context, s team.Start, cfg Config[I, O], in Input[I]) (Outcome[O], error) {
+			return (&run[I, O]{Config: cfg, in: in}).do(c, s)
 		},
-	}, nil
+	}, cfg)
+	flow.Roles = cfg.Work.Roles
+	return flow, err
 }
 
 // run is one run of a portfolio.
@@ -65,9 +63,8 @@ var errOver = fmt.Errorf("%w: money or time ended before a round was graded", or
 
 // do is the run: money is shared out, rounds are started, and after each one both again,
 // until no project may run.
-func (r *run[I, O]) do(c *orchestrator.Context) (Outcome[O], error) {
-	c = r.begin(c)
-	err := r.check()
+func (r *run[I, O]) do(c *orchestrator.Context, s team.Start) (Outcome[O], error) {
+	c, err := r.begin(c, s)
 	if err == nil {
 		err = r.work(c)
 	}
@@ -86,39 +83,30 @@ func (r *run[I, O]) do(c *orchestrator.Context) (Outcome[O], error) {
 	return r.out, err
 }
 
-func (r *run[I, O]) begin(c *orchestrator.Context) *orchestrator.Context {
+// begin returns the Context of the run, and every fault of the input.
+func (r *run[I, O]) begin(c *orchestrator.Context, s team.Start) (*orchestrator.Context, error) {
 	var ids []string
+	var projects []Project
 	for _, e := range r.in.Projects {
 		p := &project[I, O]{Report: Report[O]{Project: e.Project}, in: e.Input}
 		p.Stage = cmp.Or(p.Stage, idea)
 		if p.LastProgress.IsZero() {
 			p.LastProgress = c.Now()
 		}
-		r.projects, ids = append(r.projects, p), append(ids, p.ID)
+		r.projects, projects, ids = append(r.projects, p), append(projects, p.Project), append(ids, p.ID)
 	}
-	limits := r.in.Limits.Or(r.Config.Limits)
-	limits.AllowUnpriced = limits.AllowUnpriced || c.Left().AllowUnpriced
-	r.Run, c = team.Begin(c, team.Start{
-		Team: "portfolio", Asked: strings.Join(ids, ", "), Outcome: &r.out.Outcome, Limits: limits, State: func() any { return r.state() },
-	})
+	s.Asked, s.Outcome, s.State = strings.Join(ids, ", "), &r.out.Outcome, func() any { return r.state() }
+	s.Limits.AllowUnpriced = s.Limits.AllowUnpriced || c.Left().AllowUnpriced
+	r.Run, c = team.Begin(c, s)
 	r.machine = team.NewMachine(r.Run, "", phases, &r.phase)
 	r.queue = orchestrator.NewQueue[round[O]](c)
-	return c
-}
-
-// check returns every fault of the input.
-func (r *run[I, O]) check() error {
-	var projects []Project
-	for _, p := range r.projects {
-		projects = append(projects, p.Project)
-	}
 	var f team.Faults
 	f.Check(r.in.Limits)
 	f.If(len(projects) == 0, "the input has no projects, want at least one")
-	if err := errors.Join(f.Err(), check(projects, 0)); err != nil {
-		return team.Fail(ErrBadProjects, "%w", err)
+	if err := errors.Join(f.Err(), checkProjects(projects, 0)); err != nil {
+		return c, team.Fail(ErrBadProjects, "%w", err)
 	}
-	return nil
+	return c, nil
 }
 
 func (r *run[I, O]) work(c *orchestrator.Context) (over error) {
@@ -250,15 +238,16 @@ func (r *run[I, O]) ending(c *orchestrator.Context, err error) (move, error) {
 			err = team.Fail(ErrNoRound, text)
 		}
 	}
+	over := errors.Is(err, orchestrator.ErrBudget)
 	switch {
 	case c.IsCanceled(err):
 		return moveCancel, err
-	case errors.Is(err, orchestrator.ErrBudget) && r.graded == 0:
+	case over && r.graded == 0:
 		return moveOverspend, err
-	case err != nil && !errors.Is(err, orchestrator.ErrBudget):
+	case err != nil && !over:
 		return moveFail, err
-	case err != nil || len(r.out.Warnings) > 0:
-		return moveFinishPartly, nil
+	case over || len(r.out.Warnings) > 0:
+		return moveFinishPartly, nil //nolint:nilerr // what was graded is the outcome
 	}
 	return moveFinish, nil
 }
