@@ -52,8 +52,8 @@ type Bounds struct {
 	Timeout   time.Duration `json:"timeout,omitzero" default:"5m" min:"0"` // limit of a call of planner, supervisor, strategist or merger; 0: 5 minutes
 }
 
-// setDefaults sets what is zero. Rules get their defaults from the Definition.
-func (c *Config) setDefaults() {
+// setDefaults sets what is zero but for rules.
+func setDefaults(c *Config) {
 	if c.Limits.Cost == 0 {
 		c.Limits.Cost = 5 * providers.USD
 	}

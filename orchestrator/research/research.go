@@ -19,7 +19,7 @@ import (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return team.New(team.Definition[Config, Input, Outcome]{
 		Name: "research", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
-		Defaults: (*Config).setDefaults, Check: Config.check, Agents: Config.agents, Run: play,
+		Defaults: setDefaults, Check: Config.check, Agents: Config.agents, Run: play,
 	}, cfg)
 }
 
@@ -84,7 +84,7 @@ func (r *run) admit(c *orchestrator.Context) error {
 	}
 	var refused error
 	_, err := team.Rule(r.Run, c, "", "Rules.Admit", func() (struct{}, error) {
-		refused = r.Rules.Admit(in.withDefaults(r.Config.Limits))
+		refused = r.Rules.Admit(in.withDefaults(r.Limits))
 		return struct{}{}, nil
 	})
 	if refused != nil {
@@ -95,7 +95,7 @@ func (r *run) admit(c *orchestrator.Context) error {
 
 // begin sets the state of a run that was admitted.
 func (r *run) begin(c *orchestrator.Context) {
-	in, sum := r.state.Input.withDefaults(r.Config.Limits), sha256.Sum256([]byte(c.RunID()))
+	in, sum := r.state.Input.withDefaults(r.Limits), sha256.Sum256([]byte(c.RunID()))
 	r.state = State{
 		ExecutionID: fmt.Sprintf("exec_%s_%x", c.Now().UTC().Format("20060102_150405"), sum[:2]),
 		Input:       in, Iteration: 1, MaxIterations: r.Policy.Iterations, StartedAt: c.Now(),

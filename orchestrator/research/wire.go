@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/providers"
 )
 
 // Brief is the part of an Input that agents read. What agents read and write has the names
@@ -87,13 +89,16 @@ type wirePlan struct {
 	Drop       []string   `json:"drop,omitempty"`
 }
 
+// wireStep has the fields of a Step.
 type wireStep struct {
-	ID        string   `json:"id"`
-	Name      string   `json:"name,omitempty"`
-	Category  Category `json:"category"`
-	Workers   []string `json:"workers"`
-	Mode      string   `json:"mode"`
-	DependsOn []string `json:"depends_on,omitempty"`
+	ID        string            `json:"id"`
+	Name      string            `json:"name,omitempty"`
+	Category  Category          `json:"category"`
+	Workers   []string          `json:"workers"`
+	Mode      string            `json:"mode"`
+	DependsOn []string          `json:"depends_on,omitempty"`
+	EstTime   time.Duration     `json:"-"`
+	EstCost   providers.NanoUSD `json:"-"`
 }
 
 // readPlan reads a planner's plan.
@@ -101,7 +106,7 @@ func readPlan(resp agent.Response) (Plan, error) {
 	w, err := read[wirePlan](planIn)(resp)
 	p := Plan{Complexity: w.Complexity, Notes: w.Notes, Drop: w.Drop}
 	for _, s := range w.Steps {
-		p.Steps = append(p.Steps, Step{ID: s.ID, Name: s.Name, Category: s.Category, Workers: s.Workers, Mode: s.Mode, DependsOn: s.DependsOn})
+		p.Steps = append(p.Steps, Step(s))
 	}
 	return p, err
 }
@@ -110,7 +115,7 @@ func readPlan(resp agent.Response) (Plan, error) {
 func (p Plan) shown() *wirePlan {
 	w := &wirePlan{p.Complexity, make([]wireStep, len(p.Steps)), p.Notes, p.Drop}
 	for i, s := range p.Steps {
-		w.Steps[i] = wireStep{s.ID, s.Name, s.Category, s.Workers, s.Mode, s.DependsOn}
+		w.Steps[i] = wireStep(s)
 	}
 	return w
 }
@@ -166,13 +171,7 @@ func shape(schema string) *answer.Shape {
 
 // read finds a value of that shape in an answer.
 func read[T any](shape *answer.Shape) func(resp agent.Response) (T, error) {
-	return func(resp agent.Response) (v T, err error) {
-		found, err := shape.Find(resp.Data, resp.Text)
-		if err == nil {
-			err = json.Unmarshal(found, &v)
-		}
-		return v, err
-	}
+	return func(resp agent.Response) (T, error) { return answer.Read[T](shape, resp.Data, resp.Text) }
 }
 
 var errNothing = errors.New("the answer is empty")

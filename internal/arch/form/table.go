@@ -17,6 +17,7 @@ var held = []string{
 	"orchestrator",
 	"orchestrator/agent",
 	"orchestrator/delivery",
+	"orchestrator/director/portfolio",
 	"orchestrator/discussion",
 	"orchestrator/engine",
 	"orchestrator/enginetest",

@@ -30,11 +30,11 @@ var line = []Stage{idea, "RESEARCHING", "VALIDATING", "BUILDING", "LAUNCHING", "
 // Action is what happens to a project.
 type Action string
 
-// The actions. Keep changes no stage.
+// The actions.
 const (
-	Promote Action = "promote" // the next stage
-	Keep    Action = "keep"    // the same stage
-	Kill    Action = "kill"    // KILLED
+	Promote Action = "promote" // leads to the next stage
+	Keep    Action = "keep"    // changes no stage
+	Kill    Action = "kill"    // leads to Killed
 )
 
 // stages is the table of stages: one step up at a time, and KILLED from any.

@@ -13,7 +13,7 @@ import (
 type Config[I, O any] struct {
 	Name   string                  `json:"name,omitzero" default:"portfolio"` // name of the flow; "": "portfolio"
 	Work   orchestrator.Flow[I, O] `json:"-"`                                 // one round of work at a project, such as a director; required
-	Rules  Rules[I, O]             `json:"rules,omitzero"`                    // what the team computes
+	Rules  Rules[I, O]             `json:"rules,omitzero"`                    // rules of the team
 	Limits team.Limits             `json:"limits,omitzero"`                   // money and time of all projects together; 0: those of the run
 	Bounds Bounds                  `json:"bounds,omitzero"`                   // sizes
 }

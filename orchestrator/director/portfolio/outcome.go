@@ -39,7 +39,7 @@ type Entry[I any] struct {
 //   - Canceled, with orchestrator.ErrCanceled.
 //   - Failed, with a code of this package.
 type Outcome[O any] struct {
-	orchestrator.Outcome // without a Score; Unverified has the IDs of projects that are not graded
+	orchestrator.Outcome // has no Score; Unverified has the IDs of projects that are not graded
 
 	Projects []Report[O] `json:"projects"` // reports in the order of the input
 }

@@ -247,7 +247,7 @@ func (r *run[I, O]) ending(c *orchestrator.Context, err error) (move, error) {
 	case err != nil && !over:
 		return moveFail, err
 	case over || len(r.out.Warnings) > 0:
-		return moveFinishPartly, nil //nolint:nilerr // what was graded is the outcome
+		return moveFinishPartly, nil
 	}
 	return moveFinish, nil
 }
