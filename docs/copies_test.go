@@ -128,7 +128,7 @@ type named struct {
 
 func (n named) Names() []string { return n.names.Names() }
 
-// played returns the JSON of the outcome of a run that completes. Agents without an answer
+// played returns the JSON of the outcome of a run that has a result. Agents without an answer
 // talk.
 func played[I, O any](t *testing.T, flow orchestrator.Flow[I, O], in I, answers map[string]string) string {
 	t.Helper()
@@ -147,6 +147,6 @@ func played[I, O any](t *testing.T, flow orchestrator.Flow[I, O], in I, answers 
 	require.NoError(t, err)
 	data, err := json.Marshal(out)
 	require.NoError(t, err)
-	require.Contains(t, string(data), `"status":"completed"`)
+	require.Regexp(t, `"status":"(completed|partial)"`, string(data))
 	return string(data)
 }

@@ -63,6 +63,10 @@ func MustNew[S, E, R ~string](def Definition[S, E, R]) *Table[S, E, R] {
 // States returns all states in table order. The caller owns the slice.
 func (t *Table[S, E, R]) States() []S { return slices.Clone(t.def.States) }
 
+// Events returns all events, each once, in the order of their first rule. The caller owns the
+// slice.
+func (t *Table[S, E, R]) Events() []E { return slices.Clone(t.events) }
+
 // Terminal says whether state is one that nothing leaves. It is false for a
 // state that is not in the table.
 func (t *Table[S, E, R]) Terminal(state S) bool { return slices.Contains(t.def.Terminal, state) }

@@ -144,3 +144,11 @@ func TestMustNew(t *testing.T) {
 	good.Initial = "c"
 	assert.Panics(t, func() { fsm.MustNew(good) })
 }
+
+func TestEvents(t *testing.T) {
+	tab := fsm.MustNew(taskRules())
+	events := tab.Events()
+	assert.Equal(t, []event{"plan", "submit", "approve", "reject", "finish", "retry", "pause", "resume", "fail"}, events)
+	clear(events)
+	assert.Equal(t, event("plan"), tab.Events()[0], "the caller owns the slice")
+}

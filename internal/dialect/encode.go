@@ -2,14 +2,23 @@
 // events and what lists of runs show.
 //
 // It is that of encoding/json without its escapes for HTML, and with two differences at any
-// depth: a time.Duration is a text such as "5m0s", and a providers.NanoUSD is a decimal number of USD. In both, -1 stands for
-// orchestrator.None. Types with methods for JSON or text keep their own form. The type that
-// is given to Encode or Decode is the exception: its methods may call them.
+// depth: a time.Duration is a text such as "5m0s", and a providers.NanoUSD is a decimal number
+// of USD. In both, -1 stands for orchestrator.None. Types with methods for JSON or text keep
+// their own form. The type that is given to Encode or Decode is the exception: its methods may
+// call them.
 //
 //	type Limits struct {
 //		Cost providers.NanoUSD `json:"cost,omitzero"` // {"cost": 0.25}
 //		Time time.Duration     `json:"time,omitzero"` // {"time": "5m0s"}, also read from 300
 //	}
+//
+// Other differences from encoding/json are small:
+//
+//   - The option ",string" of a tag is ignored.
+//   - A json.Number is written as a text, and read from one.
+//   - The option omitzero does not ask a method IsZero that only the pointer to a value has.
+//   - Names of fields are read as they are written: "Cost" is not "cost".
+//   - Decode refuses unknown names and names that stand twice in an object.
 //
 // Records of a run's log are not in this dialect: they have money as whole nano-USD.
 package dialect

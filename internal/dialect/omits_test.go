@@ -133,3 +133,21 @@ func TestEscapes(t *testing.T) {
 		assert.NotContains(t, string(data), `\u003c`)
 	}
 }
+
+// The ways in which the dialect differs from encoding/json, as the package says them.
+func TestOtherThanEncodingJSON(t *testing.T) {
+	type odd struct {
+		Text   int         `json:"text,string"`
+		Number json.Number `json:"number"`
+		Zero   seven       `json:"zero,omitzero"`
+	}
+	data, err := dialect.Encode(&odd{1, "12", 7})
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"text":1,"number":"12","zero":7}`, string(data))
+	require.EqualError(t, dialect.Decode([]byte(`{"Text":1,"number":12}`), new(odd)), "number is a JSON number, want a string\nText is unknown")
+}
+
+// seven is zero if it is 7.
+type seven int
+
+func (s *seven) IsZero() bool { return *s == 7 }
