@@ -76,7 +76,6 @@ var unmade = []string{
 var events = map[string][]string{
 	"hierarchy":  slices.Concat(texts(hierarchy.Phases()), texts(hierarchy.DepartmentPhases()), texts(hierarchy.SpecialistPhases())),
 	"discussion": texts(discussion.Phases()),
-	"delivery":   append(texts(delivery.Phases()), "start"),
 	"director":   append(texts(director.Phases()), "pass"),
 }
 
