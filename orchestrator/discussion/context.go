@@ -7,20 +7,14 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// BuildContext returns a discussion as agents read it: the topic, the messages, and the
+// buildContext returns a discussion as agents read it: the topic, the messages, and the
 // ideas, each with its score if it has one. Every text of an agent or a user is delimited
 // separately; its author, type, number and score are outside, where no text can forge
 // them.
 //
-// If that exceeds maxBytes (0: no limit), one line with their number replaces the oldest
-// messages, except the kickoff and the last synthesis; ideas are always kept, so that the
-// result may still be longer.
-func BuildContext(d Discussion, maxBytes int) string {
-	text, _ := buildContext(d, maxBytes)
-	return text
-}
-
-// buildContext also returns how many messages were left out.
+// If that exceeds maxBytes (0: no limit), one line with their number, elided, replaces the
+// oldest messages, except the kickoff and the last synthesis. Ideas are always kept, so that
+// the result may still be longer.
 func buildContext(d Discussion, maxBytes int) (text string, elided int) {
 	parts := make([]string, len(d.Messages))
 	head, ideas := "Topic:\n"+prompt.Delimit("topic", d.Topic, 0)+"\n", ideaList(d.Ideas)

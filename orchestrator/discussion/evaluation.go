@@ -59,19 +59,23 @@ func parseEvaluations(text string, names []string) ([]Evaluation, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, usable := make([]Evaluation, len(items)), false
+	all := make([]Evaluation, len(items))
 	for i, item := range items {
 		e := &all[i]
 		*e = Evaluation{
 			IdeaID: cmp.Or(textOf(item["idea_id"]), textOf(item["id"])), Title: textOf(item["title"]), Criteria: map[string]float64{},
 			Pros: listOf(item["pros"]), Cons: listOf(item["cons"]), Feedback: textOf(item["feedback"]),
 		}
-		mark := func(name string) *float64 {
-			x, err := markOf(name, item[name])
-			if err != nil {
-				e.Dropped = append(e.Dropped, err.Error())
+		mark := func(name string) *float64 { // numbers in quotes count, too
+			v := item[name]
+			x, err := strconv.ParseFloat(textOf(v), 64)
+			if err == nil && inRange(name, x) == nil {
+				return &x
 			}
-			return x
+			if v != nil {
+				e.Dropped = append(e.Dropped, fmt.Sprintf("%s is %.40v, want a number of 0 to %d", name, v, maxScore))
+			}
+			return nil
 		}
 		e.Score = mark("score")
 		if inner, ok := item["criteria"].(map[string]any); ok {
@@ -82,25 +86,11 @@ func parseEvaluations(text string, names []string) ([]Evaluation, error) {
 				e.Criteria[name] = *x
 			}
 		}
-		usable = usable || e.rated(names)
 	}
-	if !usable {
+	if !slices.ContainsFunc(all, func(e Evaluation) bool { return e.rated(names) }) {
 		return nil, errNoEvaluations
 	}
 	return all, nil
-}
-
-// markOf is a number of 0 to 10, also one in quotes; nil for none. Anything else is an
-// error.
-func markOf(name string, v any) (*float64, error) {
-	if v == nil {
-		return nil, nil //nolint:nilnil // no mark is no fault
-	}
-	x, err := strconv.ParseFloat(textOf(v), 64)
-	if err != nil || inRange(name, x) != nil {
-		return nil, fmt.Errorf("%s is %.40v, want a number of 0 to %d", name, v, maxScore)
-	}
-	return &x, nil
 }
 
 // listOf is a list of texts, or one text alone.

@@ -11,47 +11,46 @@ import (
 func (r *run) explore(c *orchestrator.Context) error {
 	leader, _ := r.cfg.member(TeamLeader)
 	var tries []orchestrator.Try
-	for n := 1; ; n++ {
-		r.round, r.out.Discussion.Round = n, n
-		r.Emit(c, EventRoundStarted, &Event{Round: n})
+	for more := true; more; {
+		r.round++
+		r.out.Discussion.Round = r.round
+		r.Emit(c, EventRoundStarted, &Event{Round: r.round})
 		err := r.discuss(c)
-		r.Emit(c, EventRoundFinished, &Event{Round: n})
+		r.Emit(c, EventRoundFinished, &Event{Round: r.round})
+		if err == nil {
+			tries = append(tries, r.tried(leader.Agent))
+			more, err = r.another(c, tries)
+		}
 		if err != nil {
 			return err
 		}
-		tries = append(tries, r.tried(leader.Agent))
-		again, err := r.another(c, tries)
-		switch {
-		case err != nil:
-			return err
-		case again.Retry:
-			err = r.phases.Go(c, roundDone)
-			if err == nil {
-				err = c.Sleep(again.After)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		case n < r.cfg.Rounds.Max && r.cfg.has(Ideation): // the last round came early
-			err = r.topUp(c)
-		}
-		r.round = 0
-		return err
 	}
+	if r.round < r.cfg.Rounds.Max && r.cfg.has(Ideation) { // the last round came early
+		if err := r.topUp(c); err != nil {
+			return err
+		}
+	}
+	r.round = 0
+	return nil
 }
 
-// another asks Rules.Retrier about another round. No one agent makes a round: to name one is a
-// fault of the rule.
-func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (orchestrator.Again, error) {
+// another asks Rules.Retrier about another round, and waits for it. No one agent makes a round:
+// to name one is a fault of the rule.
+func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (bool, error) {
 	of := orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}
 	again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
-	if err != nil || again.Agent == "" {
-		return again, err
+	if err == nil && again.Retry && again.Agent != "" {
+		_, err = team.Rule(r.Run, c, of.ID, "Rules.Retrier", func() (any, error) {
+			return nil, fmt.Errorf("its Agent is %q, but a round is made by the whole team: want none for the role \"round\"", again.Agent)
+		})
 	}
-	return team.Rule(r.Run, c, of.ID, "Rules.Retrier", func() (orchestrator.Again, error) {
-		return again, fmt.Errorf("its Agent is %q, but a round is made by the whole team: want none for the role \"round\"", again.Agent)
-	})
+	if err != nil || !again.Retry {
+		return false, err
+	}
+	if err = r.phases.Go(c, roundDone); err == nil {
+		err = c.Sleep(again.After)
+	}
+	return true, err
 }
 
 // tried is a try for the Retrier: its score is the number of ideas by now.
@@ -126,10 +125,9 @@ func turnOf(role Role, round Round) turn {
 			t.number++
 		}
 	}
-	switch {
-	case t.number > 1:
+	if t.number > 1 {
 		t.prompt = says.then
-	case role == Ideation && round.Number == 1:
+	} else if role == Ideation && round.Number == 1 {
 		t.prompt = "ideate.tmpl"
 	}
 	return t

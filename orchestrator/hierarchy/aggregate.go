@@ -47,12 +47,15 @@ func (r *run) unite(c *orchestrator.Context, done []Report) error {
 
 // overall is the overall quality of the finished departments that have one; nil: none has.
 func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) {
+	weights := map[string]float64{}
+	for _, target := range r.out.Route.Relevances {
+		weights[target.ID] = target.Relevance
+	}
 	var marks grading.Marks
 	for _, report := range done {
 		if report.Ungraded == "" {
-			marks = append(marks, grading.Mark{
-				Name: report.DepartmentID, Value: report.RawQuality, Weight: relevance(r.out.Route, report.DepartmentID), Passed: report.PassedGate,
-			})
+			id := report.DepartmentID
+			marks = append(marks, grading.Mark{Name: id, Value: report.RawQuality, Weight: weights[id], Passed: report.PassedGate})
 		}
 	}
 	if len(marks) == 0 {

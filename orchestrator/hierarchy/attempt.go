@@ -19,12 +19,12 @@ import (
 type assignment struct {
 	*department
 
-	desk   *team.Run // for warnings of the worker
+	desk   *team.Run // run with the warnings of the worker
 	agent  Agent
-	role   string // of orchestrator.Working
-	brief  string // what the work is judged by
-	prompt string // of the first try
-	most   int    // tries that the configuration allows
+	role   string // Working.Role
+	brief  string // text by which the work is judged
+	prompt string // prompt of the first try
+	most   int    // number of tries that the configuration allows
 	graded bool
 
 	start func(c *orchestrator.Context) error   // moves the machine of the worker before each try

@@ -60,7 +60,7 @@ type Bounds struct {
 	QuoteBytes          int `json:"quoteBytes,omitzero" default:"65536" min:"0"`   // QuoteBytes limits each text quoted in a prompt; 0: 64 KiB
 }
 
-const resultKey = "result" // of the master's synthesis in Outcome.Output
+const resultKey = "result" // key of the master's result in Outcome.Output
 
 // setDefaults sets what is zero.
 func setDefaults(c *Config) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -20,7 +21,7 @@ type department struct {
 	run        *run
 	state      *DepartmentState
 	report     *Report   // in the outcome
-	desk       *team.Run // with the warnings of the department
+	desk       *team.Run // run with the warnings of the department
 	failure    error     // why it failed, with the code of a rule; nil: it did not
 	unverified bool      // its output was to be graded and did not pass
 }
@@ -184,7 +185,8 @@ func (d *department) choose(c *orchestrator.Context, brief string, a routing.Ana
 	staff := d.Department.specialists()
 	candidates := make([]routing.Candidate, len(staff))
 	for i, s := range staff {
-		candidates[i] = s.candidate()
+		about := s.Name + " " + s.Specialization + " " + strings.Join(s.Skills, " ")
+		candidates[i] = routing.Candidate{ID: s.ID, Skills: s.Skills, Inactive: s.Inactive, SuccessRate: s.SuccessRate, About: about}
 	}
 	picked, err := team.Select(d.desk, c, d.ID, d.run.cfg.Rules.Selector, candidates, routing.Need{Brief: brief, Skills: a.Skills, Count: a.Estimate})
 	for _, i := range picked {

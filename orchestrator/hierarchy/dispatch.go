@@ -45,16 +45,6 @@ func (r *run) choose(c *orchestrator.Context) (routing.Route, error) {
 	})
 }
 
-// relevance is how much the request concerns a department; 0 if the route has none.
-func relevance(route routing.Route, id string) float64 {
-	for _, r := range route.Relevances {
-		if r.ID == id {
-			return r.Relevance
-		}
-	}
-	return 0
-}
-
 // dispatch runs the chosen departments, wave after wave; those of one wave run in
 // parallel. A failure does not stop the others. It is an error if no department is done.
 func (r *run) dispatch(c *orchestrator.Context) error {
@@ -70,9 +60,8 @@ func (r *run) dispatch(c *orchestrator.Context) error {
 		return err
 	case len(r.out.done()) == 0:
 		return r.nothingDone()
-	default:
-		return r.Go(c, moveSomeDone)
 	}
+	return r.Go(c, moveSomeDone)
 }
 
 // waves runs wave after wave. The error is that of a Permit, or says that the run is canceled.
@@ -136,12 +125,13 @@ func (r *run) needs(d *department) []Report {
 
 // skip reports whether a dependency of d is missing, and if so ends d.
 func (d *department) skip(c *orchestrator.Context) bool {
-	needs := slices.DeleteFunc(d.run.needs(d), func(r Report) bool { return r.Status == DepartmentDone })
-	if len(needs) == 0 {
-		return false
+	for _, need := range d.run.needs(d) {
+		if need.Status != DepartmentDone {
+			why := fmt.Sprintf("%s is %s", need.DepartmentID, need.Status)
+			d.warn(c, "department-skipped", "%s", why)
+			d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
+			return true
+		}
 	}
-	why := fmt.Sprintf("%s is %s", needs[0].DepartmentID, needs[0].Status)
-	d.warn(c, "department-skipped", "%s", why)
-	d.finish(c, moveDependencyMissing, EventDepartmentSkipped, why)
-	return true
+	return false
 }

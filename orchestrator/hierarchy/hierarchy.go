@@ -26,8 +26,8 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 // may share it.
 type run struct {
 	cfg   Config
-	marks []string // names of those of a grade, in order
-	own   []string // the same for prompts; nil: the usual ones
+	marks []string // marks of a grade, in order
+	own   []string // marks that prompts explain; nil: the usual ones
 	in    Input
 
 	*team.Run

@@ -98,26 +98,12 @@ func (d Department) specialists() []Agent {
 }
 
 func (d Department) target() routing.Target {
-	return routing.Target{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords, About: d.about()}
-}
-
-// about says what the department does, by its name and what its agents are good at.
-func (d Department) about() string {
-	var about strings.Builder
-	about.WriteString(d.Name)
+	about := []string{d.Name}
 	for _, a := range d.Agents {
-		if a.Specialization != "" {
-			about.WriteString(", " + a.Specialization)
-		}
+		about = append(about, a.Specialization)
 	}
-	return about.String()
-}
-
-func (a Agent) candidate() routing.Candidate {
-	return routing.Candidate{
-		ID: a.ID, Skills: a.Skills, Inactive: a.Inactive, SuccessRate: a.SuccessRate,
-		About: a.Name + " " + a.Specialization + " " + strings.Join(a.Skills, " "),
-	}
+	about = slices.DeleteFunc(about, func(text string) bool { return text == "" })
+	return routing.Target{ID: d.ID, Priority: d.Priority, Base: d.Base, Keywords: d.Keywords, About: strings.Join(about, ", ")}
 }
 
 // check adds the faults of d that tags do not find.

@@ -64,7 +64,7 @@ func (o Outcome) done() []Report {
 	return slices.DeleteFunc(slices.Clone(o.Reports), func(r Report) bool { return r.Status != DepartmentDone })
 }
 
-const unableToGenerate = "Unable to generate content" // for users; the error says why
+const unableToGenerate = "Unable to generate content" // message for users; the error says why
 
 // Checks are the checks of the whole result. They only inform.
 type Checks struct {

@@ -20,16 +20,16 @@ type (
 		Request  string
 		Attempt  int      // the next one, from 1
 		Previous string   // output of the attempt before; "": none
-		Feedback string   // of all attempts so far, a line each
+		Feedback string   // feedback of all attempts so far, a line each
 		Fresh    bool     // nothing else of earlier attempts is told
-		Marks    []string // what to improve; nil: the usual ones
+		Marks    []string // marks to improve; nil: the usual ones
 	}
 	gradePrompt struct {
 		Department Department
 		Agent      Agent
 		Request    string
 		Output     string
-		Marks      []string // that the grade has; nil: the usual ones
+		Marks      []string // marks of the grade; nil: the usual ones
 	}
 	resolvePrompt struct {
 		Department Department
@@ -38,7 +38,7 @@ type (
 	}
 	synthesisPrompt struct {
 		resolvePrompt
-		Note string // of the resolver
+		Note string // note of the resolver
 	}
 	refinePrompt struct {
 		Department   Department

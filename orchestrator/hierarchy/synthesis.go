@@ -54,7 +54,7 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 	switch {
 	case d.desk.IsHostError(err):
 	case b.Output != nil:
-		err = nil // what was written before the budget was used up counts
+		err = nil // work from before the budget was used up counts
 	case err == nil:
 		err = errors.New(failure(attempts))
 	}

@@ -22,6 +22,7 @@ var held = []string{
 	"orchestrator/engine",
 	"orchestrator/enginetest",
 	"orchestrator/flowtest",
+	"orchestrator/hierarchy",
 	"orchestrator/internal/...",
 	"orchestrator/research",
 	"orchestrator/team/page",
@@ -58,6 +59,7 @@ var kits = []string{
 	"blackboard/storetest/...",
 	"orchestrator/enginetest",
 	"orchestrator/flowtest",
+	"orchestrator/hierarchy",
 	"orchestrator/teamtest",
 }
 
