@@ -8,13 +8,13 @@ import (
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// setback is the error of an attempt at a step that is not accepted.
+// setback is the error of a part of the run that has failed, such as an attempt at a step.
 type setback struct {
 	then result
 	why  string
+	err  error // error of a rule of the host, or of its Permit; nil: none
 }
 
 // result is what becomes of a step after a setback.
@@ -22,24 +22,36 @@ type result int
 
 const (
 	refused result = iota // another attempt may succeed
-	lost                  // the step has failed
 	stuck                 // it needs a sub-plan
+	lost                  // it has failed, as has any other part: neither another try nor a fix would help
 )
 
 func (s setback) Error() string { return s.why }
+func (s setback) Unwrap() error { return s.err }
 
 // lossOf returns why err fails a part of the run; "": it is nil, or ends more.
 func lossOf(err error) string {
 	if back, ok := errors.AsType[setback](err); ok {
 		return back.why
 	}
-	if part, ok := isPart(err); ok {
-		return prompt.OneLine(part.Error())
-	}
 	if errors.Is(err, errLate) {
 		return stepBudget
 	}
 	return ""
+}
+
+// isLost reports whether err fails a part of the run at once.
+func isLost(err error) bool {
+	back, ok := errors.AsType[setback](err)
+	return ok && back.then == lost
+}
+
+// tolerated returns err if it ends more than a part of the run.
+func tolerated(err error) error {
+	if isLost(err) {
+		return nil
+	}
+	return err
 }
 
 // work is the step that is being executed.
@@ -161,7 +173,7 @@ func (r *run) stepGate(c *orchestrator.Context, w *work) error {
 		return err
 	}
 	if gate.standing == rejected {
-		return setback{refused, gate.why}
+		return setback{then: refused, why: gate.why}
 	}
 	r.moveStep(w.Step, moveComplete)
 	r.countSteps()
@@ -176,7 +188,7 @@ func (r *run) stepGate(c *orchestrator.Context, w *work) error {
 func (r *run) descend(c *orchestrator.Context, w *work) error {
 	why := w.ruling.why
 	if w.Depth >= r.Bounds.Depth {
-		return setback{lost, why}
+		return setback{then: lost, why: why}
 	}
 	if err := r.late(c, w.end); err != nil {
 		return err
@@ -194,29 +206,14 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	}
 	r.moveStep(w.Step, moveAscend)
 	r.fire(c, moveSubPlanDone)
-	w.Code = r.merged(w.SubSteps)
+	w.Code = merged(r.state.steps(), func(s Step) bool { return slices.Contains(w.SubSteps, s.ID) })
 	tests, err := r.test(c, w, OpCheck)
 	if err != nil {
 		return err
 	}
 	if tests.standing == rejected {
-		return setback{lost, tests.why}
+		return setback{then: lost, why: tests.why}
 	}
 	r.fire(c, tests.kept(moveTestsPassed))
 	return r.stepGate(c, w)
-}
-
-// merged is the code of several steps, in their order.
-func (r *run) merged(ids []string) *CodeOutput {
-	var all CodeOutput
-	for _, s := range r.state.steps() {
-		if slices.Contains(ids, s.ID) && s.Code != nil {
-			summary := all.Summary
-			all = all.fixed(*s.Code)
-			if summary != "" {
-				all.Summary = summary + "\n" + all.Summary
-			}
-		}
-	}
-	return &all
 }

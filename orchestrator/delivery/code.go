@@ -32,6 +32,19 @@ func (c CodeOutput) fixed(fix CodeOutput) CodeOutput {
 	return fix
 }
 
+// merged is the code of those steps for which is holds, later files over earlier ones.
+func merged(steps []Step, is func(Step) bool) *CodeOutput {
+	var all CodeOutput
+	for _, s := range steps {
+		if is(s) && s.Code != nil {
+			summary := strings.TrimPrefix(all.Summary+"\n"+s.Code.Summary, "\n")
+			all = all.fixed(*s.Code)
+			all.Summary = summary
+		}
+	}
+	return &all
+}
+
 // rooted is a path in one normal form.
 func rooted(p string) string { return path.Clean("/" + p) }
 

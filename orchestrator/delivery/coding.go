@@ -30,12 +30,12 @@ func (r *run) code(c *orchestrator.Context, w *work) error {
 		return err
 	}
 	w.Code = &got.value
-	w.ruling, err = r.judgeCode(c, w, draftCode{got.value, got.value, got.backup})
+	w.ruling, err = r.judgeCode(c, w, got, w.Code)
 	if err != nil {
 		return err
 	}
 	if w.ruling.standing == rejected {
-		return setback{refused, w.ruling.why}
+		return setback{then: refused, why: w.ruling.why}
 	}
 	r.fire(c, w.ruling.kept(moveCodeApproved))
 	return nil
@@ -56,15 +56,15 @@ func (r *run) askCoder(c *orchestrator.Context, w *work, q call) (answered[CodeO
 		return got, err
 	}
 	if got.failed != nil {
-		return got, setback{refused, "the coder failed: " + prompt.OneLine(got.failed.Error())}
+		return got, setback{then: refused, why: "the coder failed: " + prompt.OneLine(got.failed.Error())}
 	}
 	r.tell(r.title(w.ID), got.value.turn())
 	blocked := "the coder is blocked: " + text.Cut(got.value.Reason, quoted)
 	switch {
 	case got.value.NeedsSubPlan:
-		return got, setback{stuck, blocked}
+		return got, setback{then: stuck, why: blocked}
 	case got.value.Blocked:
-		return got, setback{refused, blocked}
+		return got, setback{then: refused, why: blocked}
 	}
 	return got, nil
 }
@@ -82,24 +82,19 @@ func (r *run) needs(w *work) (done []doneStep) {
 	return done
 }
 
-// draftCode is code before its gate.
-type draftCode struct {
-	changed, whole CodeOutput // whole is the attempt with the changed files
-	backup         bool       // it is from Rules.Fallback
-}
-
-// judgeCode judges code: first by rules, then by a model. Accepted code is applied.
-func (r *run) judgeCode(c *orchestrator.Context, w *work, d draftCode) (ruling, error) {
+// judgeCode judges code: first by rules, then by a model. Accepted code is applied. changed is
+// what the coder wrote, whole the attempt with it.
+func (r *run) judgeCode(c *orchestrator.Context, w *work, changed answered[CodeOutput], whole *CodeOutput) (ruling, error) {
 	task := w.task()
-	job := review{gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(&d.whole)}, backup: d.backup}
-	if why := d.whole.faults(); why != "" {
+	job := review{gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(whole)}, backup: changed.backup}
+	if why := whole.faults(); why != "" {
 		return r.reject(c, job, why)
 	}
 	gate, err := r.verify(c, job)
 	if err != nil || gate.standing == rejected {
 		return gate, err
 	}
-	why, err := r.apply(c, d.changed)
+	why, err := r.apply(c, changed.value)
 	if why != "" {
 		return r.reject(c, job, why)
 	}
@@ -152,7 +147,7 @@ func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []or
 		return next, err
 	}
 	if !next.Retry {
-		back := setback{lost, fmt.Sprintf("its tests fail after %d fixes: %s", len(tries)-1, text.Cut(failed, quoted))}
+		back := setback{then: lost, why: fmt.Sprintf("its tests fail after %d fixes: %s", len(tries)-1, text.Cut(failed, quoted))}
 		if r.Policy.SubPlanOnTestFailure {
 			back.then = stuck
 		}
@@ -202,7 +197,7 @@ func (r *run) judgeFix(c *orchestrator.Context, w *work, q call) (ruling, error)
 		return ruling{}, err
 	}
 	whole := w.Code.fixed(got.value)
-	gate, err := r.judgeCode(c, w, draftCode{got.value, whole, got.backup})
+	gate, err := r.judgeCode(c, w, got, &whole)
 	if err == nil && gate.standing != rejected {
 		w.Code = &whole
 	}

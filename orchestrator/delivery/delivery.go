@@ -92,7 +92,7 @@ func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context
 	r.guidance, r.resumed, r.scores = map[Role]*guidance{}, map[string]bool{}, map[string][]float64{}
 	r.state = State{
 		ID: c.RunID(), PrimaryGoal: r.in.goal(), Plans: []Plan{}, PlanStack: []string{}, Iteration: 1, StartTime: c.Now(),
-		TimeLimit: r.timeLimit(), Agents: map[Role]*AgentState{}, EventLog: []Header{},
+		TimeLimit: cmp.Or(max(0, r.Limits.Time), off), Agents: map[Role]*AgentState{}, EventLog: []Header{},
 	}
 	for _, role := range []Role{Planner, Coder, Tester, Supervisor} {
 		r.state.Agents[role] = &AgentState{Status: "idle"}
@@ -127,14 +127,6 @@ func (r *run) continues(from State) {
 			step.Status, r.resumed[step.ID] = stepPending, step.Attempts > 0
 		}
 	}
-}
-
-// timeLimit is the limit as State shows it.
-func (r *run) timeLimit() time.Duration {
-	if r.limit == endless {
-		return off
-	}
-	return r.limit
 }
 
 // iterate returns nil when the goal is reached.
@@ -209,12 +201,8 @@ func (r *run) another(c *orchestrator.Context, id string, tries []orchestrator.T
 
 // end ends the run and returns the outcome so far.
 func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
-	part, failed := isPart(err)
-	if failed {
-		err = part
-	}
 	if !r.machine.Over() {
-		r.fire(c, ending(c, err, failed))
+		r.fire(c, ending(c, err))
 	}
 	if r.state.Status != phaseCompleted {
 		r.restoreAccepted(c)
@@ -243,7 +231,7 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 }
 
 // ending returns the move for an error that ends a run.
-func ending(c *orchestrator.Context, err error, part bool) move {
+func ending(c *orchestrator.Context, err error) move {
 	switch {
 	case errors.Is(err, ErrTimeExpired):
 		return moveExpire
@@ -251,7 +239,7 @@ func ending(c *orchestrator.Context, err error, part bool) move {
 		return moveCancel
 	case orchestrator.IsOver(err):
 		return moveOverspend
-	case part:
+	case isLost(err):
 		return moveFail
 	case errors.Is(err, ErrPlanning):
 		return movePlanFailed

@@ -43,11 +43,7 @@ func Page(o Outcome) (string, error) {
 func (o Outcome) Result() string {
 	var code CodeOutput
 	if root := o.State.root(); root != nil {
-		for _, s := range root.Steps {
-			if s.Status == StepCompleted && s.Code != nil {
-				code = code.fixed(*s.Code)
-			}
-		}
+		code = *merged(root.Steps, func(s Step) bool { return s.Status == StepCompleted })
 	}
 	var b strings.Builder
 	for _, f := range slices.Concat(code.Files, code.Tests) {
@@ -182,9 +178,20 @@ func (t TestResult) turn() page.Turn {
 	return turn
 }
 
-// change is a difference as a page shows it.
+// change is a difference as a page shows it: the files that it names, and how many lines it adds
+// and removes.
 func change(title, diff string) page.Step {
-	files, added, removed := counted(diff)
+	var files []string
+	added, removed := 0, 0
+	for file := range strings.SplitSeq("\n"+diff, "\ndiff --git ") {
+		head, content, _ := strings.Cut(file, "\n@@")
+		head, _, _ = strings.Cut(head, "\n")
+		if at := strings.LastIndex(head, " b/"); at >= 0 {
+			files = append(files, strings.TrimSpace(head[at+len(" b/"):]))
+		}
+		added += strings.Count(content, "\n+")
+		removed += strings.Count(content, "\n-")
+	}
 	return page.Step{Title: title, Turns: []page.Turn{{
 		Who: "Difference", What: fmt.Sprintf("+%d −%d", added, removed), Text: strings.Join(files, ", "), Diff: text.Cut(diff, shownBytes),
 	}}}
@@ -198,25 +205,4 @@ func bullets(lines []string) string {
 		b.WriteString("- " + text.Shorten(text.OneLine(line), most) + "\n")
 	}
 	return b.String()
-}
-
-// counted are the files that a difference names, and how many lines it adds and removes.
-func counted(diff string) (files []string, added, removed int) {
-	content := false
-	for line := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(line, "diff --git "):
-			content = false
-			if at := strings.LastIndex(line, " b/"); at >= 0 {
-				files = append(files, strings.TrimSpace(line[at+len(" b/"):]))
-			}
-		case strings.HasPrefix(line, "@@"):
-			content = true
-		case content && strings.HasPrefix(line, "+"):
-			added++
-		case content && strings.HasPrefix(line, "-"):
-			removed++
-		}
-	}
-	return files, added, removed
 }

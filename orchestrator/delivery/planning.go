@@ -29,8 +29,8 @@ type planJob struct {
 // ErrPlanning, which ends the run only for a root plan.
 func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	id, err := r.approvedPlan(c, j)
-	if part, ok := isPart(err); ok {
-		return "", team.Fail(ErrPlanning, "planning: %w", part)
+	if isLost(err) {
+		return "", team.Fail(ErrPlanning, "planning: %w", errors.Unwrap(err))
 	}
 	if !errors.Is(err, errLate) {
 		return id, err
@@ -70,8 +70,8 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 	}
 }
 
-// draft has a plan made and reviewed. It is in progress, unless the ruling is that it is
-// rejected.
+// draft has a plan made, and judged: first by rules, then by a model. It is in progress, unless
+// the ruling is that it is rejected.
 func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruling, error) {
 	if c.Elapsed() >= j.end {
 		return nil, ruling{}, errLate
@@ -89,7 +89,16 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 		r.tell("Plan for "+r.title(j.target()), answer.value.turn("sub-plan"))
 	}
 	p := r.newPlan(c, j, answer.value)
-	gate, err := r.reviewPlan(c, j, draftPlan{p, d.before, answer.backup})
+	w := review{
+		gate: gatePlan, target: p.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until,
+		input: VerifyInput{Plan: p.bare()}, backup: answer.backup,
+	}
+	var gate ruling
+	if faults := p.faults(j.least, r.Bounds.MaxSteps, d.before); len(faults) > 0 {
+		gate, err = r.reject(c, w, strings.Join(faults, "; "))
+	} else {
+		gate, err = r.verify(c, w)
+	}
 	if err == nil && gate.standing != rejected {
 		if err = r.approve(c, p.ID, gate); err == nil {
 			return p, gate, nil
@@ -180,23 +189,6 @@ func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	return &p
 }
 
-// draftPlan is a plan before its gate.
-type draftPlan struct {
-	*Plan
-
-	before *Plan // plan that was rejected; nil: there is none
-	backup bool  // it is from Rules.Fallback
-}
-
-// reviewPlan judges a plan: first by rules, then by a model.
-func (r *run) reviewPlan(c *orchestrator.Context, j planJob, d draftPlan) (ruling, error) {
-	w := review{gate: gatePlan, target: d.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until, input: VerifyInput{Plan: d.bare()}, backup: d.backup}
-	if faults := d.faults(j.least, r.Bounds.MaxSteps, d.before); len(faults) > 0 {
-		return r.reject(c, w, strings.Join(faults, "; "))
-	}
-	return r.verify(c, w)
-}
-
 // movePlan fires an event of a plan.
 func (r *run) movePlan(id string, on move) {
 	team.MachineAt(r.kernel, "plan/"+id, planPhases, &r.state.plan(id).Status).Fire(nil, on)
@@ -212,7 +204,7 @@ func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reaso
 	})
 	if errors.Is(err, ErrPlanning) {
 		r.fire(c, moveSubPlanFailed)
-		return setback{lost, prompt.OneLine(err.Error())}
+		return setback{then: lost, why: prompt.OneLine(err.Error())}
 	}
 	if err != nil {
 		return err
@@ -230,7 +222,7 @@ func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reaso
 	if why != "" {
 		r.movePlan(id, moveFail)
 		r.fire(c, moveSubPlanFailed)
-		return setback{lost, why}
+		return setback{then: lost, why: why}
 	}
 	r.movePlan(id, moveComplete)
 	return nil

@@ -48,15 +48,7 @@ func (r *run) broken(c *orchestrator.Context, op string, err error) error {
 	}
 	why := fmt.Sprintf("the workspace could not %s: %s", op, prompt.OneLine(err.Error()))
 	r.warn(c, "workspace", op, "%s", why)
-	return partError{errors.New(why)}
-}
-
-// tolerated returns err if it ends more than a part of the run.
-func tolerated(err error) error {
-	if _, part := isPart(err); part {
-		return nil
-	}
-	return err
+	return setback{then: lost, why: why}
 }
 
 // keep records the state of the project before a step.
@@ -68,7 +60,7 @@ func (r *run) keep(c *orchestrator.Context, w *work) error {
 		return err
 	}
 	if r.state.Unrestored {
-		return partError{errors.New("the workspace could not be restored")}
+		return setback{then: lost, why: "the workspace could not be restored"}
 	}
 	snap, err := project[Snapshot](r, c, OpSnapshot, w.end, SnapshotRequest{})
 	w.base = snap.ID

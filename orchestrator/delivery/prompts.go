@@ -184,7 +184,7 @@ type (
 // shownBytes is how many bytes of code and output later requests quote.
 const shownBytes = 64 << 10
 
-// shownCode is code as later requests quote it.
+// shownCode is code as later requests quote it: shownBytes of its files together.
 func shownCode(c *CodeOutput) *CodeOutput {
 	if c == nil {
 		return nil
@@ -192,24 +192,18 @@ func shownCode(c *CodeOutput) *CodeOutput {
 	out, left := *c, shownBytes
 	quote := func(files []File) []File {
 		files = slices.Clone(files)
-		for i := range files {
-			files[i].Content = within(files[i].Content, &left)
+		for i, f := range files {
+			if left <= 0 && f.Content != "" {
+				files[i].Content = "[cut]"
+				continue
+			}
+			files[i].Content = text.Cut(f.Content, left)
+			left -= len(f.Content)
 		}
 		return files
 	}
 	out.Files, out.Tests, out.Summary = quote(c.Files), quote(c.Tests), text.Cut(c.Summary, shownBytes)
 	return &out
-}
-
-// within returns as much of s as left allows, and reduces left.
-func within(s string, left *int) string {
-	if *left <= 0 && s != "" {
-		return "[cut]"
-	}
-	n := len(s)
-	s = text.Cut(s, *left)
-	*left -= n
-	return s
 }
 
 // shownReport is a report as later requests quote it.

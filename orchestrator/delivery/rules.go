@@ -10,6 +10,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/routing"
 )
 
@@ -161,18 +162,6 @@ const (
 	ErrNotPermitted = agent.Code("delivery/not-permitted") // a Permit refused a move
 )
 
-// partError fails a part of the run at once, such as a step: neither another try nor a fix
-// would help.
-type partError struct{ error }
-
-func (e partError) Unwrap() error { return e.error }
-
-// isPart returns the error that fails a part of the run, if err is one.
-func isPart(err error) (error, bool) {
-	part, ok := errors.AsType[partError](err)
-	return part.error, ok
-}
-
 // part returns the error of a rule or a Permit as one that fails a part of the run, and
 // remembers it for the end of the run.
 func (r *run) part(err error) error {
@@ -182,7 +171,7 @@ func (r *run) part(err error) error {
 	if code := agent.ErrorOf(err).Codes[0]; r.hostErr == nil || !errors.Is(r.hostErr, code) {
 		r.hostErr = errors.Join(r.hostErr, err)
 	}
-	return partError{err}
+	return setback{lost, prompt.OneLine(err.Error()), err}
 }
 
 // allow asks the Permit about a move of the run, before the work that it stands for. path

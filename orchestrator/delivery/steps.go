@@ -49,7 +49,7 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) e
 			}
 		}
 		if s.Depth > 0 && s.Status != StepCompleted {
-			return setback{lost, fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason)}
+			return setback{then: lost, why: fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason)}
 		}
 	}
 	r.send(c, Header{Message: escalationSent, From: conductor, To: Supervisor, Target: id}, Escalation{Issues: failed, Level: LevelRefocus})

@@ -113,7 +113,7 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	}
 	r.fire(c, movePlanDone)
 	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
-	if _, part := isPart(err); part { // ungraded: no further iteration
+	if isLost(err) { // ungraded: no further iteration
 		return false, false, r.unmet(c, id, "integration: "+lossOf(err))
 	}
 	if err != nil {

@@ -186,10 +186,8 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 // abortAt is the number of rejections in a row at which the run ends, for models; -1: it is
 // not known.
 func (r *run) abortAt() int {
-	if l, ok := r.Rules.Ladder.(Ladder); ok && l.AbortAt > 0 {
-		return l.AbortAt
-	}
-	return off
+	l, _ := r.Rules.Ladder.(Ladder)
+	return cmp.Or(max(0, l.AbortAt), off)
 }
 
 // advice is the supervisor's correction for the role that was judged.
