@@ -87,7 +87,7 @@ func once[T any](r *run, c *orchestrator.Context, q call, name string, req agent
 	if err := r.late(c, q.until); err != nil {
 		return v, resp, err
 	}
-	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: r.callTime(c), Estimate: max(0, r.Limits.Estimate)}
+	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: callTime(r.limit, c.Elapsed(), r.grace), Estimate: max(0, r.Limits.Estimate)}
 	v, resp, err = orchestrator.Ask[T](c, name, req)
 	state, used := r.state.Agents[q.role], resp.Usage
 	if failed, ok := errors.AsType[*agent.Error](err); ok && used.Calls == 0 {
@@ -189,11 +189,6 @@ func (r *run) late(c *orchestrator.Context, until time.Duration) error {
 		return errLate
 	}
 	return nil
-}
-
-// callTime is how long a call may take.
-func (r *run) callTime(c *orchestrator.Context) time.Duration {
-	return callTime(r.limit, c.Elapsed(), r.grace)
 }
 
 // cause is why a call failed. A call that the end of the run's time cut is no failure of

@@ -81,10 +81,7 @@ type Event struct {
 	Tests   *TestResult   `json:"tests,omitempty"`   // result of a real run of the tests
 }
 
-// MarshalJSON returns the JSON of an Event.
-func (e Event) MarshalJSON() ([]byte, error) { return team.Encode(e) }
-
-// UnmarshalJSON reads the JSON of an Event.
+func (e Event) MarshalJSON() ([]byte, error)     { return team.Encode(e) }
 func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, e) }
 
 const (

@@ -30,7 +30,6 @@ type Input struct {
 // UnmarshalJSON reads the JSON of an Input. The error has all faults with their paths.
 func (in *Input) UnmarshalJSON(data []byte) error { return team.Decode(data, in) }
 
-// MarshalJSON returns the JSON of an Input.
 func (in Input) MarshalJSON() ([]byte, error) { return team.Encode(in) }
 
 // maxGoal is how many bytes a goal has at most.
@@ -95,10 +94,7 @@ type Outcome struct {
 	Course  []page.Step `json:"course,omitempty"`  // acts of members and of the project, in words: the last 1,000 turns or more
 }
 
-// MarshalJSON returns the JSON of an Outcome.
-func (o Outcome) MarshalJSON() ([]byte, error) { return team.Encode(o) }
-
-// UnmarshalJSON reads the JSON of an Outcome.
+func (o Outcome) MarshalJSON() ([]byte, error)     { return team.Encode(o) }
 func (o *Outcome) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, o) }
 
 // Report is the summary of a run for people.
@@ -142,10 +138,7 @@ type State struct {
 	Unverified  []string             `json:"unverified,omitempty"`  // IDs of plans and steps that were accepted without a grade; "goal"
 }
 
-// MarshalJSON returns the JSON of a State.
-func (s State) MarshalJSON() ([]byte, error) { return team.Encode(s) }
-
-// UnmarshalJSON reads the JSON of a State.
+func (s State) MarshalJSON() ([]byte, error)     { return team.Encode(s) }
 func (s *State) UnmarshalJSON(data []byte) error { return team.DecodeLenient(data, s) }
 
 // AgentState is the work of a role.

@@ -69,10 +69,8 @@ const (
 	phaseExpired      Phase = "time_expired"
 )
 
-type rules[P ~string] []fsm.Rule[P, move, string]
-
 // to are the rules of moves that lead to one state.
-func to[P ~string](state P, from []P, moves ...move) (list rules[P]) {
+func to[P ~string](state P, from []P, moves ...move) (list []fsm.Rule[P, move, string]) {
 	for _, on := range moves {
 		list = append(list, fsm.Rule[P, move, string]{On: on, From: from, To: state})
 	}

@@ -84,8 +84,8 @@ func (p Plan) faults(least, most int, rejected *Plan) (faults []string) {
 		}
 	}
 	if len(faults) == 0 {
-		if _, cycle := order(p.Steps); cycle != nil {
-			bad("steps %s wait for each other", join(cycle))
+		if waiting := circle(p.Steps); waiting != nil {
+			bad("steps %s wait for each other", join(waiting))
 		}
 	}
 	if rejected != nil && p.same(*rejected) {
@@ -101,31 +101,22 @@ func (p Plan) same(other Plan) bool {
 	})
 }
 
-// order returns the positions of steps in the order of execution: always the lowest number
-// among those whose dependencies come earlier. If some depend on each other it returns
-// their numbers, and those of steps that need them.
-func order(steps []Step) (positions, cycle []int) {
-	byNumber := make([]int, len(steps))
-	for i := range steps {
-		byNumber[i] = i
-	}
-	slices.SortStableFunc(byNumber, func(a, b int) int { return cmp.Compare(steps[a].Number, steps[b].Number) })
-	done := map[int]bool{}
-	for len(byNumber) > 0 {
-		next := slices.IndexFunc(byNumber, func(i int) bool {
-			return !slices.ContainsFunc(steps[i].DependsOn, func(n int) bool { return !done[n] })
+// circle returns the numbers of steps that wait for each other, and of those that need them.
+func circle(steps []Step) (numbers []int) {
+	left := slices.SortedFunc(slices.Values(steps), func(a, b Step) int { return cmp.Compare(a.Number, b.Number) })
+	for {
+		waiting := slices.DeleteFunc(slices.Clone(left), func(s Step) bool {
+			return !slices.ContainsFunc(left, func(o Step) bool { return slices.Contains(s.DependsOn, o.Number) })
 		})
-		if next < 0 {
-			for _, i := range byNumber {
-				cycle = append(cycle, steps[i].Number)
-			}
-			return nil, cycle
+		if len(waiting) == len(left) {
+			break
 		}
-		positions = append(positions, byNumber[next])
-		done[steps[byNumber[next]].Number] = true
-		byNumber = slices.Delete(byNumber, next, next+1)
+		left = waiting
 	}
-	return positions, nil
+	for _, s := range left {
+		numbers = append(numbers, s.Number)
+	}
+	return numbers
 }
 
 // join lists numbers in words.

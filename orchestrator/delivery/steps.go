@@ -69,7 +69,27 @@ func count(steps []Step, status StepStatus) (n int) {
 // nextStep returns the position of the step that is next; -1: none is left. If it cannot be
 // done, lacks is the number of the step that it needs.
 func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position, lacks int, err error) {
-	first, ready := -1, []routing.Node{}
+	first, nodes := ready(steps)
+	if first < 0 {
+		return -1, 0, nil
+	}
+	if lacks := lostNeed(steps, steps[first]); lacks > 0 {
+		return first, lacks, nil
+	}
+	order, err := team.Rule(r.kernel, c, id, "Rules.Scheduler", func() ([]routing.Node, error) {
+		order := r.Rules.Scheduler.Order(slices.Clone(nodes), routing.Moment{Now: c.Now()})
+		return order, misordered(order, nodes)
+	})
+	if err != nil {
+		return -1, 0, r.part(err)
+	}
+	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), 0, nil
+}
+
+// ready returns the steps whose needs are completed, and the position of the lowest number among
+// those whose needs have ended; -1: no step is left.
+func ready(steps []Step) (first int, nodes []routing.Node) {
+	first = -1
 	for i, s := range steps {
 		if s.Status != stepPending || slices.ContainsFunc(steps, func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }) {
 			continue
@@ -78,23 +98,10 @@ func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (positi
 			first = i
 		}
 		if lostNeed(steps, s) == 0 {
-			ready = append(ready, routing.Node{ID: s.ID, Number: s.Number, Phase: string(s.Complexity), State: routing.Ready})
+			nodes = append(nodes, routing.Node{ID: s.ID, Number: s.Number, Phase: s.Complexity, State: routing.Ready})
 		}
 	}
-	if first < 0 {
-		return -1, 0, nil
-	}
-	if lacks := lostNeed(steps, steps[first]); lacks > 0 {
-		return first, lacks, nil
-	}
-	order, err := team.Rule(r.kernel, c, id, "Rules.Scheduler", func() ([]routing.Node, error) {
-		order := r.Rules.Scheduler.Order(slices.Clone(ready), routing.Moment{Now: c.Now()})
-		return order, misordered(order, ready)
-	})
-	if err != nil {
-		return -1, 0, r.part(err)
-	}
-	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), 0, nil
+	return first, nodes
 }
 
 // misordered returns what is wrong with the order of ready steps, or nil.
