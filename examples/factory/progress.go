@@ -105,7 +105,7 @@ func message(e delivery.Event) []string {
 func judged(e delivery.Event) string {
 	v := e.Verdict
 	text := fmt.Sprintf("gate %s of %s", v.Kind, v.Target)
-	if v.Kind == delivery.GateGoal {
+	if v.Kind == "goal" {
 		text = "gate goal"
 	}
 	text += map[bool]string{true: " passes", false: " rejects"}[e.Text == ""]

@@ -108,7 +108,7 @@ func look(req agent.Request) (task string, n int, err error) {
 		return target(nil, in.Step), attemptAt(in.Step, in.Code), err
 	case delivery.OpVerify:
 		in, err := read[delivery.VerifyInput](req)
-		if in.Gate == delivery.GateGoal {
+		if in.Gate == "goal" {
 			return "goal", 1, err
 		}
 		return string(in.Gate) + "." + target(in.Plan, in.Step), attemptAt(in.Step, in.Code), err

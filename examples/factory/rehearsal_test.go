@@ -116,7 +116,7 @@ func TestTextsByAgentTaskAndAttempt(t *testing.T) {
 		{delivery.OpVerify, delivery.VerifyInput{Gate: "plan", Plan: &delivery.Plan{ID: "p1"}}, "plan.p1", 1},
 		{delivery.OpVerify, delivery.VerifyInput{Gate: "code", Step: &step, Code: &two}, "code.p2.s1", 2},
 		{delivery.OpVerify, delivery.VerifyInput{Gate: "test"}, "test.goal", 1},
-		{delivery.OpVerify, delivery.VerifyInput{Gate: delivery.GateGoal, Plan: &delivery.Plan{ID: "p1"}}, "goal", 1},
+		{delivery.OpVerify, delivery.VerifyInput{Gate: "goal", Plan: &delivery.Plan{ID: "p1"}}, "goal", 1},
 	} {
 		task, n, err := look(agent.Request{Op: tt.op, Input: agent.JSON(tt.input)})
 		require.NoError(t, err)

@@ -65,7 +65,7 @@ func (o *options) shown() string {
 // goal is the last verdict on the goal; nil: there is none.
 func goal(out delivery.Outcome) (last *delivery.Verdict) {
 	for i, v := range out.Report.Verdicts {
-		if v.Kind == delivery.GateGoal {
+		if v.Kind == "goal" {
 			last = &out.Report.Verdicts[i]
 		}
 	}

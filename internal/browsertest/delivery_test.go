@@ -17,7 +17,7 @@ import (
 func delivered(t *testing.T) string {
 	t.Helper()
 	wide := strings.Repeat("W", 400)
-	goal := delivery.Verdict{Kind: delivery.GateGoal, Target: "goal", Approved: true, Score: 93, Threshold: 80, Reason: "It does " + evil, Evidence: []string{"go test passes"}}
+	goal := delivery.Verdict{Kind: "goal", Target: "goal", Approved: true, Score: 93, Threshold: 80, Reason: "It does " + evil, Evidence: []string{"go test passes"}}
 	step := delivery.Verdict{Kind: "step", Target: "p1.s1", Score: 45, Threshold: 70, Reason: wide}
 	o := delivery.Outcome{
 		Outcome: orchestrator.Outcome{Status: orchestrator.Partial, Unverified: []string{"p1.s2"}},

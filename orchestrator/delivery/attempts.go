@@ -166,7 +166,8 @@ func (r *run) attempt(c *orchestrator.Context, w *work) error {
 func (r *run) stepGate(c *orchestrator.Context, w *work) error {
 	task := w.task()
 	gate, err := r.verify(c, review{
-		gate: gateStep, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(w.Code), Tests: shownReport(w.Tests)},
+		gate: gateStep, target: w.ID, judged: Coder, until: w.end,
+		input: VerifyInput{Step: &task, Code: shownCode(w.Code), Tests: shownReport(w.Tests)},
 	})
 	w.Verification, w.ruling = gate.verdict, gate
 	if err != nil {
@@ -207,7 +208,7 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	r.moveStep(w.Step, moveAscend)
 	r.fire(c, moveSubPlanDone)
 	w.Code = merged(r.state.steps(), func(s Step) bool { return slices.Contains(w.SubSteps, s.ID) })
-	tests, err := r.test(c, w, OpCheck)
+	tests, _, err := r.test(c, w, OpCheck)
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,9 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) 
 
 // again asks the Retrier whether work is tried again, after tries that were not good enough,
 // and waits as long as it says, but not beyond until.
-func (r *run) again(c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try, until time.Duration) (orchestrator.Again, error) {
+func (r *run) again(
+	c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try, until time.Duration,
+) (orchestrator.Again, error) {
 	next, err := team.Again(r.kernel, c, r.Rules.Retrier, of, tries)
 	if err != nil || !next.Retry {
 		return next, r.part(err)

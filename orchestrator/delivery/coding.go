@@ -45,7 +45,8 @@ func (r *run) code(c *orchestrator.Context, w *work) error {
 func (r *run) coding(c *orchestrator.Context, w *work) (q call, in CodeInput) {
 	q = call{role: Coder, tmpl: "code.tmpl", target: w.ID, until: w.end, reply: codeResponse}
 	return q, CodeInput{
-		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w), Guidance: r.guided(Coder, &q.data),
+		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w),
+		Guidance: r.guided(Coder, &q.data),
 	}
 }
 
@@ -86,7 +87,9 @@ func (r *run) needs(w *work) (done []doneStep) {
 // what the coder wrote, whole the attempt with it.
 func (r *run) judgeCode(c *orchestrator.Context, w *work, changed answered[CodeOutput], whole *CodeOutput) (ruling, error) {
 	task := w.task()
-	job := review{gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(whole)}, backup: changed.backup}
+	job := review{
+		gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(whole)}, backup: changed.backup,
+	}
 	if why := whole.faults(); why != "" {
 		return r.reject(c, job, why)
 	}
@@ -107,7 +110,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 	coder, fixEnd := cmp.Or(w.next.Agent, r.agent(Coder)), endless
 	var tries []orchestrator.Try
 	for {
-		tests, err := r.test(c, w, OpCheck)
+		tests, _, err := r.test(c, w, OpCheck)
 		if err != nil {
 			return err
 		}
@@ -115,7 +118,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 			r.fire(c, tests.kept(moveTestsPassed))
 			return nil
 		}
-		w.ruling = tests.ruling
+		w.ruling = tests
 		if fixEnd == endless {
 			fixEnd = after(c.Elapsed(), w.fix)
 		}
@@ -125,7 +128,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 			if err != nil {
 				return err
 			}
-			gate, err := r.fix(c, w, next, len(tries), tests)
+			gate, err := r.fix(c, w, next, len(tries), tests.verdict)
 			if err != nil {
 				return err
 			}
@@ -141,7 +144,9 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 }
 
 // mayFix asks the Retrier for a fix, and waits for it. The error is a setback if there is none.
-func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []orchestrator.Try, end time.Duration) (orchestrator.Again, error) {
+func (r *run) mayFix(
+	c *orchestrator.Context, w *work, failed string, tries []orchestrator.Try, end time.Duration,
+) (orchestrator.Again, error) {
 	next, err := r.again(c, orchestrator.Working{Role: roleFix, ID: w.ID, Group: r.state.CurrentPlan}, tries, end)
 	if err != nil {
 		return next, err
@@ -159,10 +164,10 @@ func (r *run) mayFix(c *orchestrator.Context, w *work, failed string, tries []or
 	return next, nil
 }
 
-// fix lets the coder fix an attempt for the n-th time, and judges the fix. Without a fix the
-// ruling says why.
-func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n int, tests tested) (ruling, error) {
-	plan := deriveFixPlan(tests.report, tests.verdict)
+// fix lets the coder fix an attempt for the n-th time, and judges the fix. v rejected what was
+// there. Without a fix the ruling says why.
+func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n int, v *Verdict) (ruling, error) {
+	plan := deriveFixPlan(*w.Tests, v)
 	if next.Feedback != "" {
 		plan.Items = []string{next.Feedback}
 	}
@@ -177,7 +182,7 @@ func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n i
 	q.op, q.request, q.agent = OpFix, codeFixRequest, cmp.Or(next.Agent, w.next.Agent)
 	in.Previous, in.Fix = shownCode(w.Code), &fixRequest{Items: plan.Items}
 	if !next.Fresh {
-		in.Fix.Output = text.Cut(tests.report.Output, shownBytes)
+		in.Fix.Output = text.Cut(w.Tests.Output, shownBytes)
 	}
 	q.input = in
 	gate, err := r.judgeFix(c, w, q)

@@ -42,7 +42,6 @@ type run struct {
 	limit    time.Duration // the run is over after this much work time
 	began    time.Duration // time at which the iteration began
 	grace    time.Duration
-	sent     int // messages
 	turns    int // in out.Course
 	plans    int // requests for plans
 	guidance map[Role]*guidance
@@ -181,7 +180,8 @@ func (r *run) planned(c *orchestrator.Context, root *Plan) (id string, end time.
 	if root != nil {
 		id = root.ID
 	} else if id, err = r.plan(c, planJob{
-		op: OpPlan, goal: r.state.PrimaryGoal, end: after(r.began, shares.Planning), until: r.limit - shares.Verification, least: r.Bounds.MinSteps,
+		op: OpPlan, goal: r.state.PrimaryGoal, least: r.Bounds.MinSteps,
+		end: after(r.began, shares.Planning), until: r.limit - shares.Verification,
 	}); err != nil {
 		return "", 0, err
 	}

@@ -104,8 +104,7 @@ func (r *run) emit(c *orchestrator.Context, kind team.Kind, e Event) { r.kernel.
 
 // send emits a message and returns its ID.
 func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
-	r.sent++
-	h.ID, h.PlanPath = fmt.Sprintf("m%d", r.sent), slices.Clone(r.state.PlanStack)
+	h.ID, h.PlanPath = fmt.Sprintf("m%d", r.state.Dropped+len(r.state.EventLog)+1), slices.Clone(r.state.PlanStack)
 	h.Depth = max(0, len(h.PlanPath)-1)
 	r.state.EventLog = append(r.state.EventLog, h)
 	if extra := len(r.state.EventLog) - keptHeaders; extra > 0 {

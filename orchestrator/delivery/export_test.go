@@ -39,6 +39,7 @@ const (
 	GateCode          = gateCode
 	GateTest          = gateTest
 	GateStep          = gateStep
+	GateGoal          = gateGoal
 	RealRun           = "run"
 	Completed         = phaseCompleted
 	PlanResponse      = planResponse

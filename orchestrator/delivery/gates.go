@@ -20,12 +20,17 @@ const (
 	gateCode = "code" // code, before it is tested
 	gateTest = "test" // a report of tests
 	gateStep = "step" // a step whose tests pass
-	GateGoal = "goal" // the whole
+	gateGoal = "goal" // the whole
 )
+
+// byGate returns the value of a gate, of those of all gates in their order.
+func byGate[T any](kind string, of ...T) T {
+	return of[slices.Index([]string{gatePlan, gateCode, gateTest, gateStep, gateGoal}, kind)]
+}
 
 // of is the score at or above which work of the kind passes; 0: any.
 func (t Thresholds) of(kind string) float64 {
-	return max(0, map[string]float64{gatePlan: t.Plan, gateCode: t.Code, gateTest: t.Test, gateStep: t.Step, GateGoal: t.Goal}[kind])
+	return max(0, byGate(kind, t.Plan, t.Code, t.Test, t.Step, t.Goal))
 }
 
 // Verdict is the supervisor's judgement of work.
@@ -48,7 +53,7 @@ type Verdict struct {
 // refusal says why work with the verdict does not pass whatever its score is; "": it may.
 func (v Verdict) refusal() string {
 	switch {
-	case v.Kind == gateCode && slices.ContainsFunc(v.Findings, func(i Issue) bool { return i.Severity == critical && i.Category == "security" }):
+	case v.Kind == gateCode && slices.ContainsFunc(v.Findings, Issue.insecure):
 		return "there is a critical security issue"
 	case v.Kind == gateStep && !slices.ContainsFunc(v.Evidence, func(e string) bool { return strings.TrimSpace(e) != "" }):
 		return "there is no evidence of completion"
@@ -61,7 +66,7 @@ func (v Verdict) refusal() string {
 // assumes reports whether the score that the host assumes for work that was not graded
 // passes its gate. The goal is never assumed to be met.
 func (p Policy) assumes(kind string) bool {
-	return p.AssumeScore != nil && kind != GateGoal && grading.Passes(*p.AssumeScore, p.Thresholds.of(kind))
+	return p.AssumeScore != nil && kind != gateGoal && grading.Passes(*p.AssumeScore, p.Thresholds.of(kind))
 }
 
 // gate asks the host's gate about work with a verdict, and returns why it is rejected; "":
@@ -76,7 +81,8 @@ func (r *run) gate(c *orchestrator.Context, w review, v *Verdict) (why string, d
 		Before: slices.Clone(r.scores[piece]), Try: len(r.scores[piece]) + 1,
 	}
 	r.scores[piece] = append(r.scores[piece], v.Score)
-	d, err = team.Decide(r.kernel, c, w.target, "Rules.Gates."+string(w.gate), r.Rules.Gates.of(w.gate), s, grading.Accept, grading.Revise, grading.Discard)
+	own := r.Rules.Gates.of(w.gate)
+	d, err = team.Decide(r.kernel, c, w.target, "Rules.Gates."+w.gate, own, s, grading.Accept, grading.Revise, grading.Discard)
 	switch err = r.part(err); {
 	case err != nil || d == grading.Accept:
 		return "", d, err

@@ -32,15 +32,15 @@ func TestGates(t *testing.T) {
 		{"S42 SA8 below it", Verdict{Kind: gateCode, Approved: true, Score: 59}, "its score is 59 of 100, and 60 are needed"},
 		{"S42 SA11 a critical security issue", Verdict{Kind: gateCode, Approved: true, Score: 90, Findings: critical}, "there is a critical security issue"},
 		{"S42 a major one", Verdict{Kind: gateCode, Approved: true, Score: 90, Findings: []Issue{{Severity: "major", Category: "security"}, {Severity: "critical", Category: "bug"}}}, ""},
-		{"SC52 elsewhere it is no gate's", Verdict{Kind: GateGoal, Approved: true, Score: 90, Findings: critical}, ""},
+		{"SC52 elsewhere it is no gate's", Verdict{Kind: gateGoal, Approved: true, Score: 90, Findings: critical}, ""},
 		{"SC12 a report with any score", Verdict{Kind: gateTest, Approved: true}, ""},
 		{"SC12 SA33 disapproved", Verdict{Kind: gateTest, Score: 100, Reason: " untested "}, "untested"},
 		{"S43 SA16 a step at the bound", Verdict{Kind: gateStep, Approved: true, Score: 70, Evidence: seen}, ""},
 		{"S43 SA16 below it", Verdict{Kind: gateStep, Approved: true, Score: 69, Evidence: seen}, "its score is 69 of 100, and 70 are needed"},
 		{"SC39 SA34 no evidence", Verdict{Kind: gateStep, Approved: true, Score: 90}, "there is no evidence of completion"},
 		{"SC52 blank evidence", Verdict{Kind: gateStep, Approved: true, Score: 90, Evidence: []string{"", " \n"}}, "there is no evidence of completion"},
-		{"S44 SA17 the goal at the bound", Verdict{Kind: GateGoal, Approved: true, Score: 80}, ""},
-		{"S44 SA17 below it", Verdict{Kind: GateGoal, Approved: true, Score: 79}, "its score is 79 of 100, and 80 are needed"},
+		{"S44 SA17 the goal at the bound", Verdict{Kind: gateGoal, Approved: true, Score: 80}, ""},
+		{"S44 SA17 below it", Verdict{Kind: gateGoal, Approved: true, Score: 79}, "its score is 79 of 100, and 80 are needed"},
 		{"SC11 SA32 disapproved", Verdict{Kind: gateCode, Score: 95}, "the supervisor does not approve it"},
 		{"six decimals", Verdict{Kind: gatePlan, Approved: true, Score: 69.9999999}, ""},
 	} {
@@ -83,7 +83,7 @@ func TestAssumedScore(t *testing.T) {
 	assert.True(t, assumes(gatePlan, new(70.0)), "SC51 where it reaches the gate")
 	assert.False(t, assumes(gatePlan, new(69.0)), "SC51 below it, as nil")
 	assert.True(t, assumes(gateTest, new(0.0)))
-	assert.False(t, assumes(GateGoal, new(100.0)), "SC51 never the goal")
+	assert.False(t, assumes(gateGoal, new(100.0)), "SC51 never the goal")
 }
 
 func TestResults(t *testing.T) {

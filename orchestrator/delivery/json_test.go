@@ -85,7 +85,7 @@ func TestJSON(t *testing.T) {
 		{"SC49 severities", enum("Severity"), `["critical","major","minor"]`},
 		{"SC49 categories", enum("Category"), `["bug","security","smell","other"]`},
 		{"S35 S40 levels", levels, `["NONE","REMIND","CORRECT","REFOCUS","CRITICAL","ABORT"]`},
-		{"S41 S44 gates", []string{gatePlan, gateCode, gateTest, gateStep, GateGoal}, `["plan","code","test","step","goal"]`},
+		{"S41 S44 gates", []string{gatePlan, gateCode, gateTest, gateStep, gateGoal}, `["plan","code","test","step","goal"]`},
 		{"SC46 operations", []string{OpSnapshot, OpApply, OpTest, OpRestore}, `["snapshot","apply","test","restore"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (o Outcome) card() page.Card {
 		c.Title = "The goal is reached"
 	}
 	for _, v := range slices.Backward(o.Report.Verdicts) {
-		if v.Kind == GateGoal {
+		if v.Kind == gateGoal {
 			c.Score, c.Why, c.Pros = v.mark(), v.Reason, v.Evidence
 			c.Cons = fixes(v.Findings)
 			break
@@ -74,7 +74,10 @@ func (o Outcome) card() page.Card {
 }
 
 func (s Step) card() page.Card {
-	c := page.Card{Label: s.ID, Title: text.Shorten(s.Description, 200), Won: s.Status == StepCompleted, Why: s.FailReason, Tags: []string{page.Words(string(s.Status)), s.Complexity}}
+	c := page.Card{
+		Label: s.ID, Title: text.Shorten(s.Description, 200), Won: s.Status == StepCompleted, Why: s.FailReason,
+		Tags: []string{page.Words(string(s.Status)), s.Complexity},
+	}
 	if s.Attempts > 1 {
 		c.Tags = append(c.Tags, fmt.Sprintf("%d attempts", s.Attempts))
 	}
@@ -115,9 +118,9 @@ func (r *run) title(id string) string {
 
 // turn is a verdict with the reason why the work is rejected; "": it passes.
 func (v Verdict) turn(why string) page.Turn {
-	turn := page.Turn{Who: "Supervisor", What: string(v.Kind) + " approved", Score: v.mark()}
+	turn := page.Turn{Who: "Supervisor", What: v.Kind + " approved", Score: v.mark()}
 	if why != "" {
-		turn.What = string(v.Kind) + " rejected"
+		turn.What = v.Kind + " rejected"
 	}
 	if v.Local {
 		turn.Who = "Check"
@@ -171,7 +174,8 @@ func (a reportAnswer) turn() page.Turn {
 
 // turn is a real run of the project's tests.
 func (t TestResult) turn() page.Turn {
-	turn := page.Turn{Who: "Project", What: fmt.Sprintf("%d tests passed", t.Ran), Text: text.Cut(t.Reason, quoted), Output: text.Cut(t.Output, quoted)}
+	turn := page.Turn{Who: "Project", What: fmt.Sprintf("%d tests passed", t.Ran), Text: text.Cut(t.Reason, quoted)}
+	turn.Output = text.Cut(t.Output, quoted)
 	if !t.Passed {
 		turn.What = "failed"
 	}

@@ -155,7 +155,10 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 	} else {
 		data.Rejected = false
 	}
-	q := call{role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until, request: planRequest, reply: planResponse, data: data, input: in}
+	q := call{
+		role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until,
+		request: planRequest, reply: planResponse, data: data, input: in,
+	}
 	if j.parentStep != nil {
 		q.agent, q.request, q.reply = d.next.Agent, replanRequest, subPlanResponse
 	}

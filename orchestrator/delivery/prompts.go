@@ -47,7 +47,7 @@ func samples() map[string][]any {
 			}
 		}
 	}
-	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, GateGoal} {
+	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, gateGoal} {
 		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate})
 	}
 	return samples

@@ -44,7 +44,7 @@ func TestPrompts(t *testing.T) {
 		"S57 verify-code":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateCode, Threshold: 60}},
 		"S57 verify-test":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateTest}},
 		"S57 verify-step":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateStep, Threshold: 70}},
-		"S57 verify-goal":       {"verify.tmpl", promptData{Op: OpVerify, Gate: GateGoal, Threshold: 80}},
+		"S57 verify-goal":       {"verify.tmpl", promptData{Op: OpVerify, Gate: gateGoal, Threshold: 80}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := texts.Fill(tt.file, tt.data)

@@ -49,7 +49,7 @@ type Graders struct {
 }
 
 func (g Graders) of(kind string) orchestrator.Grader[VerifyInput, Verdict] {
-	return map[string]orchestrator.Grader[VerifyInput, Verdict]{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
+	return byGate(kind, g.Plan, g.Code, g.Test, g.Step, g.Goal)
 }
 
 // Gates decide about graded work that is approved, by gate. Before them come conditions that
@@ -65,7 +65,7 @@ type Gates struct {
 }
 
 func (g Gates) of(kind string) grading.Gate[grading.Standing, grading.Decision] {
-	return map[string]grading.Gate[grading.Standing, grading.Decision]{gatePlan: g.Plan, gateCode: g.Code, gateTest: g.Test, gateStep: g.Step, GateGoal: g.Goal}[kind]
+	return byGate(kind, g.Plan, g.Code, g.Test, g.Step, g.Goal)
 }
 
 // Passing is the Gate that accepts what reaches Standing.Threshold, which is that of
@@ -91,7 +91,8 @@ type Retries struct {
 }
 
 var defaultRetries = Retries{
-	Step: orchestrator.Attempts{Max: 3}, Fix: orchestrator.Attempts{Max: 4}, Plan: orchestrator.Attempts{Max: 3}, Iteration: orchestrator.Attempts{Max: 10},
+	Step: orchestrator.Attempts{Max: 3}, Fix: orchestrator.Attempts{Max: 4},
+	Plan: orchestrator.Attempts{Max: 3}, Iteration: orchestrator.Attempts{Max: 10},
 	Call: orchestrator.Attempts{Max: 4, Wait: time.Second, Factor: 2, Final: true},
 }
 

@@ -91,7 +91,8 @@ func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (positi
 func ready(steps []Step) (first int, nodes []routing.Node) {
 	first = -1
 	for i, s := range steps {
-		if s.Status != stepPending || slices.ContainsFunc(steps, func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }) {
+		waits := func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }
+		if s.Status != stepPending || slices.ContainsFunc(steps, waits) {
 			continue
 		}
 		if first < 0 || s.Number < steps[first].Number {

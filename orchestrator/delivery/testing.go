@@ -7,23 +7,15 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// tested is the result of tests. Its standing is rejected if they have not passed, or
-// the supervisor rejected their report; why is the reason.
-type tested struct {
-	ruling
-
-	report TestResult
-}
-
-// test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and
-// the supervisor review the report.
-func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) {
+// test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and the
+// supervisor review the report. The ruling is that tests are rejected if they have not passed.
+func (r *run) test(c *orchestrator.Context, w *work, op string) (gate ruling, report TestResult, err error) {
 	if err := r.late(c, w.end); err != nil {
-		return tested{}, err
+		return gate, report, err
 	}
 	real, err := r.runTests(c, w)
 	if err != nil {
-		return tested{}, err
+		return gate, report, err
 	}
 	in := TestInput{Goal: r.state.PrimaryGoal, Context: r.in.Context, Run: shownReport(real)}
 	if op == OpIntegrate {
@@ -34,23 +26,29 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (tested, error) 
 	}
 	got, err := r.askTester(c, w, op, in)
 	if err != nil {
-		return tested{}, err
+		return gate, report, err
 	}
-	report := got.value
+	report = got.value
 	if real != nil {
 		report = report.with(*real)
 	}
 	if w.Step != nil {
 		w.Tests = &report
 	}
-	out := tested{ruling{why: report.fails()}, report}
+	gate.why = report.fails()
 	if got.failed == nil {
-		err = r.reviewReport(c, &out, review{
+		var reviewed ruling
+		reviewed, err = r.verify(c, review{
 			gate: gateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
 			input: VerifyInput{Step: in.Step, Code: in.Code, Tests: shownReport(&report)},
 		})
+		if reviewed.standing == rejected {
+			gate.verdict, gate.why = reviewed.verdict, cmp.Or(gate.why, "the report was rejected: "+reviewed.why)
+		} else if gate.why == "" {
+			gate = reviewed
+		}
 	}
-	return out, err
+	return gate, report, err
 }
 
 // askTester asks the tester for a report. Without one, the value has the reason.
@@ -69,25 +67,6 @@ func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInpu
 		r.tell(r.title(w.target()), a.turn())
 	}
 	return answered[TestResult]{report, got.backup, got.failed}, err
-}
-
-// reviewReport lets the supervisor review a report of tests.
-func (r *run) reviewReport(c *orchestrator.Context, t *tested, w review) (err error) {
-	gate := ruling{standing: approved}
-	switch {
-	case !r.Policy.SkipTestReview:
-		gate, err = r.verify(c, w)
-	case w.backup:
-		gate.standing = unverified
-		r.unverified(w.target)
-	}
-	switch {
-	case gate.standing == rejected:
-		t.verdict, t.why = gate.verdict, cmp.Or(t.why, "the report was rejected: "+gate.why)
-	case t.why == "":
-		t.ruling = gate
-	}
-	return err
 }
 
 // target is the step's ID, "goal" for the whole.
@@ -112,7 +91,7 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 		return false, false, r.unjudged(id, err)
 	}
 	r.fire(c, movePlanDone)
-	tests, err := r.test(c, &work{end: r.limit}, OpIntegrate)
+	tests, report, err := r.test(c, &work{end: r.limit}, OpIntegrate)
 	if isLost(err) { // ungraded: no further iteration
 		return false, false, r.unmet(c, id, "integration: "+lossOf(err))
 	}
@@ -123,7 +102,9 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 		return false, true, r.unmet(c, id, "integration: "+tests.why)
 	}
 	r.fire(c, tests.kept(moveIntegrationPassed))
-	gate, err := r.verify(c, review{gate: GateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&tests.report)}})
+	gate, err := r.verify(c, review{
+		gate: gateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&report)},
+	})
 	r.goal = cmp.Or(gate.verdict, r.goal)
 	if err != nil {
 		return false, false, r.unjudged(id, err)
@@ -141,7 +122,7 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 // unmet rejects the goal by a rule, without asking a model.
 func (r *run) unmet(c *orchestrator.Context, id, why string) error {
 	r.ends(id, ruling{why: why})
-	_, err := r.reject(c, review{gate: GateGoal, target: "goal", judged: Planner}, why)
+	_, err := r.reject(c, review{gate: gateGoal, target: "goal", judged: Planner}, why)
 	return tolerated(err) // r.hostErr has the others
 }
 

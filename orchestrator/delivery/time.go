@@ -99,7 +99,8 @@ func percent(total time.Duration, share int, most time.Duration) time.Duration {
 func (s Shares) Validate() error {
 	var f team.Faults
 	f.Check(s)
-	f.If(s.Planning+s.Execution+s.Verification > 100, "Planning, Execution and Verification are %d, %d and %d, want at most 100 together", s.Planning, s.Execution, s.Verification)
+	f.If(s.Planning+s.Execution+s.Verification > 100,
+		"Planning, Execution and Verification are %d, %d and %d, want at most 100 together", s.Planning, s.Execution, s.Verification)
 	return f.Err()
 }
 

@@ -62,6 +62,12 @@ type review struct {
 
 // verify asks for a verdict on work, and returns the ruling.
 func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
+	if w.gate == gateTest && r.Policy.SkipTestReview {
+		if w.backup {
+			return ruling{standing: r.unverified(w.target)}, nil
+		}
+		return ruling{standing: approved}, nil
+	}
 	got, err := r.grade(c, w)
 	if err != nil {
 		return ruling{}, err
@@ -78,14 +84,16 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 	if !got.backup { // a verdict of Rules.Fallback is neither an issue nor a proof
 		err = r.judge(c, v, w.judged, why)
 	}
+	gate := ruling{verdict: v, why: why, decision: d}
 	switch {
 	case why != "":
-		return ruling{rejected, v, why, d}, err
+		gate.standing = rejected
 	case got.backup || w.backup:
-		r.unverified(w.target)
-		return ruling{unverified, v, "", d}, err
+		gate.standing = r.unverified(w.target)
+	default:
+		gate.standing = approved
 	}
-	return ruling{approved, v, "", d}, err
+	return gate, err
 }
 
 // grade returns the verdict of the host's Grader, or else of the supervisor.
@@ -94,12 +102,13 @@ func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error
 	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
 	in.Steps, in.Last = r.summaries(), r.verdicts[max(0, len(r.verdicts)-5):]
 	if own := r.Rules.Graders.of(w.gate); own != nil {
-		v, failed, err := team.Grade(r.kernel, c, w.target, "Rules.Graders."+w.gate, func() (Verdict, error) { return own.Grade(c, in) }, Verdict.scored)
+		ask := func() (Verdict, error) { return own.Grade(c, in) }
+		v, failed, err := team.Grade(r.kernel, c, w.target, "Rules.Graders."+w.gate, ask, Verdict.scored)
 		return answered[Verdict]{value: v, failed: failed}, r.part(err)
 	}
 	got, err := ask[verdictAnswer](r, c, call{
 		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: w.target, until: w.until, request: verifyRequest, reply: verifyResponse,
-		data: promptData{Gate: w.gate, Threshold: in.Threshold}, input: in, noFallback: w.gate == GateGoal,
+		data: promptData{Gate: w.gate, Threshold: in.Threshold}, input: in, noFallback: w.gate == gateGoal,
 	})
 	a := got.value
 	return answered[Verdict]{Verdict{
@@ -124,15 +133,15 @@ func (r *run) ungraded(c *orchestrator.Context, w review, cause error) ruling {
 		return ruling{standing: approved}
 	}
 	r.warn(c, "ungraded", w.target, "%s: %s", w.gate, why)
-	r.unverified(w.target)
-	return ruling{standing: unverified, why: why}
+	return ruling{standing: r.unverified(w.target), why: why}
 }
 
-// unverified records work that was kept without a grade.
-func (r *run) unverified(target string) {
+// unverified records work that is kept without a grade.
+func (r *run) unverified(target string) standing {
 	if !slices.Contains(r.state.Unverified, target) {
 		r.state.Unverified = append(r.state.Unverified, target)
 	}
+	return unverified
 }
 
 // reject rejects work by a rule, without asking a model.

@@ -20,6 +20,9 @@ type Issue struct {
 	Location    string `json:"location,omitempty"`                       // where it is; "": not known
 }
 
+// insecure reports whether an issue is critical for security.
+func (i Issue) insecure() bool { return i.Severity == critical && i.Category == "security" }
+
 // FixPlan is what a coder shall do about issues, in this order.
 type FixPlan struct {
 	Items []string `json:"items"` // things to do, in this order
