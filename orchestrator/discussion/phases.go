@@ -8,19 +8,7 @@ import (
 // Phase is where a run is: a state of [Phases]. Those that end a run are its statuses.
 type Phase string
 
-const (
-	created     Phase = "created"
-	kickoff     Phase = "kickoff"
-	exploring   Phase = "exploring"
-	validating  Phase = "validating"
-	selecting   Phase = "selecting"
-	visualizing Phase = "visualizing"
-	completed   Phase = Phase(orchestrator.Completed)
-	partial     Phase = Phase(orchestrator.Partial)
-	outOfBudget Phase = Phase(orchestrator.OutOfBudget)
-	failed      Phase = Phase(orchestrator.Failed)
-	canceled    Phase = Phase(orchestrator.Canceled)
-)
+const created Phase = "created" // before the run has begun
 
 // Move is what moves a run from one phase to another.
 type Move string
@@ -50,25 +38,28 @@ var endings = map[orchestrator.Status]Move{
 }
 
 var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
-	Initial:  created,
-	States:   []Phase{created, kickoff, exploring, validating, selecting, visualizing, completed, partial, outOfBudget, failed, canceled},
-	Terminal: []Phase{completed, partial, outOfBudget, failed, canceled},
+	Initial: created,
+	States: []Phase{
+		created, "kickoff", "exploring", "validating", "selecting", "visualizing",
+		"completed", "partial", "out-of-budget", "failed", "canceled",
+	},
+	Terminal: []Phase{"completed", "partial", "out-of-budget", "failed", "canceled"},
 	Rules: []fsm.Rule[Phase, Move, string]{
-		{On: start, From: []Phase{created}, To: kickoff},
-		{On: replied, From: []Phase{kickoff}, To: exploring},
-		{On: stepDone, From: []Phase{exploring}, To: exploring},
-		{On: stepFailed, From: []Phase{exploring}, To: exploring},
-		{On: roundDone, From: []Phase{exploring}, To: exploring},
-		{On: toValidation, From: []Phase{exploring}, To: validating},
-		{On: toSelection, From: []Phase{exploring}, To: selecting},
-		{On: scored, From: []Phase{validating}, To: selecting},
-		{On: unusable, From: []Phase{validating}, To: selecting},
-		{On: toReport, From: []Phase{selecting}, To: visualizing},
-		{On: finish, From: []Phase{selecting, visualizing}, To: completed},
-		{On: finishPartly, From: []Phase{selecting, visualizing}, To: partial},
-		{On: overspend, To: outOfBudget},
-		{On: fail, To: failed},
-		{On: cancel, To: canceled},
+		{On: start, From: []Phase{created}, To: "kickoff"},
+		{On: replied, From: []Phase{"kickoff"}, To: "exploring"},
+		{On: stepDone, From: []Phase{"exploring"}, To: "exploring"},
+		{On: stepFailed, From: []Phase{"exploring"}, To: "exploring"},
+		{On: roundDone, From: []Phase{"exploring"}, To: "exploring"},
+		{On: toValidation, From: []Phase{"exploring"}, To: "validating"},
+		{On: toSelection, From: []Phase{"exploring"}, To: "selecting"},
+		{On: scored, From: []Phase{"validating"}, To: "selecting"},
+		{On: unusable, From: []Phase{"validating"}, To: "selecting"},
+		{On: toReport, From: []Phase{"selecting"}, To: "visualizing"},
+		{On: finish, From: []Phase{"selecting", "visualizing"}, To: "completed"},
+		{On: finishPartly, From: []Phase{"selecting", "visualizing"}, To: "partial"},
+		{On: overspend, To: "out-of-budget"},
+		{On: fail, To: "failed"},
+		{On: cancel, To: "canceled"},
 	},
 })
 

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/grading"
@@ -40,7 +41,9 @@ type assignment struct {
 // canceled or out of budget, or what a rule did; an agent that fails is no error.
 func (w *assignment) work(c *orchestrator.Context) (err error) {
 	if w.graded {
-		w.gate, err = w.threshold(c)
+		w.gate, err = team.Figure(w.desk, c, w.agent.ID, "Rules.Threshold", 100, func() (float64, error) {
+			return w.run.cfg.Rules.Threshold.Threshold(team.Clone(subject(w.agent, w.Department)), slices.Clone(w.run.in.History[w.agent.ID])), nil
+		})
 	}
 	for how := (orchestrator.Again{Retry: true}); how.Retry; {
 		if err == nil && how.After > 0 {
@@ -92,7 +95,13 @@ func (w *assignment) attempt(c *orchestrator.Context, how orchestrator.Again) (n
 		}
 	}
 	w.moved(c, m)
-	w.emit(c, EventAttemptFinished, w.told(a))
+	told := &Event{Event: team.Event{Text: a.Error}, Attempt: &a.Number, Decision: a.Decision}
+	if a.Ungraded != "" {
+		told.Text = "not graded: " + a.Ungraded
+	} else if a.Output != nil && w.graded {
+		told.Score = &a.Score
+	}
+	w.emit(c, EventAttemptFinished, told)
 	return next, err
 }
 
@@ -124,16 +133,6 @@ func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
 		t.Score = &s[0]
 	}
 	return t
-}
-
-func (w *assignment) told(a Attempt) *Event {
-	e := &Event{Event: team.Event{Text: a.Error}, Attempt: &a.Number, Decision: a.Decision}
-	if a.Ungraded != "" {
-		e.Text = "not graded: " + a.Ungraded
-	} else if a.Output != nil && w.graded {
-		e.Score = &a.Score
-	}
-	return e
 }
 
 // try lets the agent make the output of an attempt. self is the agent's own score of it.

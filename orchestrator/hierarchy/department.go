@@ -49,18 +49,13 @@ func (d *department) work(c *orchestrator.Context, needs []Report) {
 	case c.IsCanceled(err):
 		d.finish(c, moveCancel, EventDepartmentCanceled, "")
 	default:
-		d.fail(c, err)
+		message := prompt.OneLine(err.Error())
+		if d.failure = err; !d.desk.IsHostError(err) {
+			d.failure = errors.New(message) // only the codes of rules are kept
+		}
+		d.warn(c, "department-failed", "%s", message)
+		d.finish(c, moveFail, EventDepartmentFailed, message)
 	}
-}
-
-// fail ends a department. Only the codes of rules are kept.
-func (d *department) fail(c *orchestrator.Context, err error) {
-	message := prompt.OneLine(err.Error())
-	if d.failure = err; !d.desk.IsHostError(err) {
-		d.failure = errors.New(message)
-	}
-	d.warn(c, "department-failed", "%s", message)
-	d.finish(c, moveFail, EventDepartmentFailed, message)
 }
 
 // finish fires the last event of a department and writes its last record.

@@ -195,23 +195,16 @@ func (g Grade) weakest(threshold float64, names []string) (below []string) {
 	var all []string
 	for _, m := range g.marks(names) {
 		all = append(all, m.Name)
-		if grading.Round6(m.Value) < grading.Round6(threshold) {
+		if !grading.Passes(m.Value, threshold) {
 			below = append(below, m.Name)
 		}
 	}
-	switch {
-	case len(all) == 0:
-		return names
-	case len(below) == 0:
-		return all
+	for _, found := range [][]string{below, all} {
+		if len(found) > 0 {
+			return found
+		}
 	}
-	return below
-}
-
-func (w *assignment) threshold(c *orchestrator.Context) (float64, error) {
-	return team.Figure(w.desk, c, w.agent.ID, "Rules.Threshold", 100, func() (float64, error) {
-		return w.run.cfg.Rules.Threshold.Threshold(team.Clone(subject(w.agent, w.Department)), slices.Clone(w.run.in.History[w.agent.ID])), nil
-	})
+	return names
 }
 
 // number is a number as text for prompts and notes.

@@ -74,13 +74,11 @@ func (r *run) accept(c *orchestrator.Context) error {
 // over tells whether err ends the run: it is canceled, or money, calls or time are used
 // up. It records the latter.
 func (r *run) over(c *orchestrator.Context, err error) bool {
-	if !team.Ends(err) {
-		return false
-	}
-	if r.refused == nil && !c.IsCanceled(err) {
+	ends := team.Ends(err)
+	if ends && r.refused == nil && !c.IsCanceled(err) {
 		r.refused = err
 	}
-	return true
+	return ends
 }
 
 // complete sets what is unverified, and moves to the last phase of a run that has at least
@@ -109,7 +107,7 @@ func (r *run) missing() (ids []string) {
 
 // partial is the error of a result that is partial, if the policy makes it one.
 func (r *run) partial() error {
-	if r.Phase() != phasePartial || !r.cfg.Policy.FailOnPartial {
+	if r.out.Status != orchestrator.Partial || !r.cfg.Policy.FailOnPartial {
 		return nil
 	}
 	err := fmt.Errorf("hierarchy: the result is partial: missing %q, unverified %q", r.missing(), r.out.Unverified)

@@ -27,11 +27,6 @@ const (
 // Phase is where a run is: a state of Phases.
 type Phase string
 
-const (
-	phaseReceived, phaseRouting, phaseDispatching, phaseAggregating, phaseValidating Phase = "received", "routing", "dispatching", "aggregating", "validating"
-	phaseCompleted, phasePartial, phaseOutOfBudget, phaseFailed, phaseCanceled       Phase = "completed", "partial", "out_of_budget", "failed", "canceled"
-)
-
 // endings are the moves that end a run without a result, by the status that they lead to.
 var endings = map[orchestrator.Status]Move{
 	orchestrator.Canceled: moveCancel, orchestrator.OutOfBudget: moveRefused, orchestrator.Failed: moveFail,
@@ -41,23 +36,23 @@ var endings = map[orchestrator.Status]Move{
 func Phases() *fsm.Table[Phase, Move, string] { return phases }
 
 var phases = fsm.MustNew(fsm.Definition[Phase, Move, string]{
-	Initial: phaseReceived,
+	Initial: "received",
 	States: []Phase{
-		phaseReceived, phaseRouting, phaseDispatching, phaseAggregating, phaseValidating,
-		phaseCompleted, phasePartial, phaseOutOfBudget, phaseFailed, phaseCanceled,
+		"received", "routing", "dispatching", "aggregating", "validating",
+		"completed", "partial", "out_of_budget", "failed", "canceled",
 	},
-	Terminal: []Phase{phaseCompleted, phasePartial, phaseOutOfBudget, phaseFailed, phaseCanceled},
+	Terminal: []Phase{"completed", "partial", "out_of_budget", "failed", "canceled"},
 	Rules: []fsm.Rule[Phase, Move, string]{
-		{On: moveAccept, From: []Phase{phaseReceived}, To: phaseRouting},
-		{On: moveRouted, From: []Phase{phaseRouting}, To: phaseDispatching},
-		{On: moveWaveDone, From: []Phase{phaseDispatching}, To: phaseDispatching},
-		{On: moveSomeDone, From: []Phase{phaseDispatching}, To: phaseAggregating},
-		{On: moveRefused, To: phaseOutOfBudget},
-		{On: moveCombined, From: []Phase{phaseAggregating}, To: phaseValidating},
-		{On: moveCheckedAll, From: []Phase{phaseValidating}, To: phaseCompleted},
-		{On: moveCheckedPart, From: []Phase{phaseValidating}, To: phasePartial},
-		{On: moveFail, To: phaseFailed},
-		{On: moveCancel, To: phaseCanceled},
+		{On: moveAccept, From: []Phase{"received"}, To: "routing"},
+		{On: moveRouted, From: []Phase{"routing"}, To: "dispatching"},
+		{On: moveWaveDone, From: []Phase{"dispatching"}, To: "dispatching"},
+		{On: moveSomeDone, From: []Phase{"dispatching"}, To: "aggregating"},
+		{On: moveRefused, To: "out_of_budget"},
+		{On: moveCombined, From: []Phase{"aggregating"}, To: "validating"},
+		{On: moveCheckedAll, From: []Phase{"validating"}, To: "completed"},
+		{On: moveCheckedPart, From: []Phase{"validating"}, To: "partial"},
+		{On: moveFail, To: "failed"},
+		{On: moveCancel, To: "canceled"},
 	},
 })
 
@@ -72,36 +67,31 @@ const (
 	DepartmentCanceled DepartmentPhase = "canceled"
 )
 
-const (
-	departmentWaiting, departmentAnalyzing, departmentHeadDirect, departmentSpecialists  DepartmentPhase = "waiting", "analyzing", "head_direct", "specialists"
-	departmentReviewing, departmentSynthesizing, departmentFallback, departmentAssessing DepartmentPhase = "reviewing", "synthesizing", "fallback", "assessing"
-)
-
 // DepartmentPhases returns the state machine of a department. "retry" is a further try of
 // the head.
 func DepartmentPhases() *fsm.Table[DepartmentPhase, Move, string] { return departmentPhases }
 
 var departmentPhases = fsm.MustNew(fsm.Definition[DepartmentPhase, Move, string]{
-	Initial: departmentWaiting,
+	Initial: "waiting",
 	States: []DepartmentPhase{
-		departmentWaiting, departmentAnalyzing, departmentHeadDirect, departmentSpecialists, departmentReviewing, departmentSynthesizing,
-		departmentFallback, departmentAssessing, DepartmentDone, DepartmentFailed, DepartmentSkipped, DepartmentCanceled,
+		"waiting", "analyzing", "head_direct", "specialists", "reviewing", "synthesizing",
+		"fallback", "assessing", DepartmentDone, DepartmentFailed, DepartmentSkipped, DepartmentCanceled,
 	},
 	Terminal: []DepartmentPhase{DepartmentDone, DepartmentFailed, DepartmentSkipped, DepartmentCanceled},
 	Rules: []fsm.Rule[DepartmentPhase, Move, string]{
-		{On: moveReady, From: []DepartmentPhase{departmentWaiting}, To: departmentAnalyzing},
-		{On: moveDependencyMissing, From: []DepartmentPhase{departmentWaiting}, To: DepartmentSkipped},
-		{On: moveDirect, From: []DepartmentPhase{departmentAnalyzing}, To: departmentHeadDirect},
-		{On: moveSpawn, From: []DepartmentPhase{departmentAnalyzing}, To: departmentSpecialists},
-		{On: moveAllFinished, From: []DepartmentPhase{departmentSpecialists}, To: departmentReviewing},
-		{On: moveSomePass, From: []DepartmentPhase{departmentReviewing}, To: departmentSynthesizing},
-		{On: moveNonePass, From: []DepartmentPhase{departmentReviewing}, To: departmentHeadDirect},
-		{On: moveRetry, From: []DepartmentPhase{departmentSynthesizing}, To: departmentSynthesizing},
-		{On: moveRetry, From: []DepartmentPhase{departmentHeadDirect}, To: departmentHeadDirect},
-		{On: moveOK, From: []DepartmentPhase{departmentSynthesizing, departmentHeadDirect}, To: departmentAssessing},
-		{On: moveExhausted, From: []DepartmentPhase{departmentSynthesizing}, To: departmentFallback},
-		{On: moveTaken, From: []DepartmentPhase{departmentFallback}, To: departmentAssessing},
-		{On: moveScored, From: []DepartmentPhase{departmentAssessing}, To: DepartmentDone},
+		{On: moveReady, From: []DepartmentPhase{"waiting"}, To: "analyzing"},
+		{On: moveDependencyMissing, From: []DepartmentPhase{"waiting"}, To: DepartmentSkipped},
+		{On: moveDirect, From: []DepartmentPhase{"analyzing"}, To: "head_direct"},
+		{On: moveSpawn, From: []DepartmentPhase{"analyzing"}, To: "specialists"},
+		{On: moveAllFinished, From: []DepartmentPhase{"specialists"}, To: "reviewing"},
+		{On: moveSomePass, From: []DepartmentPhase{"reviewing"}, To: "synthesizing"},
+		{On: moveNonePass, From: []DepartmentPhase{"reviewing"}, To: "head_direct"},
+		{On: moveRetry, From: []DepartmentPhase{"synthesizing"}, To: "synthesizing"},
+		{On: moveRetry, From: []DepartmentPhase{"head_direct"}, To: "head_direct"},
+		{On: moveOK, From: []DepartmentPhase{"synthesizing", "head_direct"}, To: "assessing"},
+		{On: moveExhausted, From: []DepartmentPhase{"synthesizing"}, To: "fallback"},
+		{On: moveTaken, From: []DepartmentPhase{"fallback"}, To: "assessing"},
+		{On: moveScored, From: []DepartmentPhase{"assessing"}, To: DepartmentDone},
 		{On: moveFail, To: DepartmentFailed},
 		{On: moveCancel, To: DepartmentCanceled},
 	},
@@ -110,30 +100,25 @@ var departmentPhases = fsm.MustNew(fsm.Definition[DepartmentPhase, Move, string]
 // SpecialistPhase is where a specialist of a run is: a state of SpecialistPhases.
 type SpecialistPhase string
 
-const (
-	specialistPending, specialistRunning, specialistGrading SpecialistPhase = "pending", "running", "grading"
-	specialistRetrying, specialistPassed, specialistFailed  SpecialistPhase = "retrying", "passed", "failed"
-)
-
 // SpecialistPhases returns the state machine of a specialist. "error", "revise" and
 // "discard" lead to another try. "exhausted" says that none is left, "stop" that none may
 // be made.
 func SpecialistPhases() *fsm.Table[SpecialistPhase, Move, string] { return specialistPhases }
 
 var specialistPhases = fsm.MustNew(fsm.Definition[SpecialistPhase, Move, string]{
-	Initial:  specialistPending,
-	States:   []SpecialistPhase{specialistPending, specialistRunning, specialistGrading, specialistRetrying, specialistPassed, specialistFailed},
-	Terminal: []SpecialistPhase{specialistPassed, specialistFailed},
+	Initial:  "pending",
+	States:   []SpecialistPhase{"pending", "running", "grading", "retrying", "passed", "failed"},
+	Terminal: []SpecialistPhase{"passed", "failed"},
 	Rules: []fsm.Rule[SpecialistPhase, Move, string]{
-		{On: moveStart, From: []SpecialistPhase{specialistPending, specialistRetrying}, To: specialistRunning},
-		{On: moveOutput, From: []SpecialistPhase{specialistRunning}, To: specialistGrading},
-		{On: moveError, From: []SpecialistPhase{specialistRunning}, To: specialistRetrying},
-		{On: moveAccept, From: []SpecialistPhase{specialistGrading}, To: specialistPassed},
-		{On: moveRevise, From: []SpecialistPhase{specialistGrading}, To: specialistRetrying},
-		{On: moveDiscard, From: []SpecialistPhase{specialistGrading}, To: specialistRetrying},
-		{On: moveUngraded, From: []SpecialistPhase{specialistGrading}, To: specialistFailed},
-		{On: moveExhausted, From: []SpecialistPhase{specialistRunning, specialistGrading}, To: specialistFailed},
-		{On: moveStop, To: specialistFailed},
+		{On: moveStart, From: []SpecialistPhase{"pending", "retrying"}, To: "running"},
+		{On: moveOutput, From: []SpecialistPhase{"running"}, To: "grading"},
+		{On: moveError, From: []SpecialistPhase{"running"}, To: "retrying"},
+		{On: moveAccept, From: []SpecialistPhase{"grading"}, To: "passed"},
+		{On: moveRevise, From: []SpecialistPhase{"grading"}, To: "retrying"},
+		{On: moveDiscard, From: []SpecialistPhase{"grading"}, To: "retrying"},
+		{On: moveUngraded, From: []SpecialistPhase{"grading"}, To: "failed"},
+		{On: moveExhausted, From: []SpecialistPhase{"running", "grading"}, To: "failed"},
+		{On: moveStop, To: "failed"},
 	},
 })
 
