@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
@@ -20,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden prompts anew")
 
 // templates reads the templates of a team.
 func templates(host fs.FS) (prompt.Set, error) {
-	return team.Prompts(ownPrompts, host, samples(), 0, nil)
+	return prompt.New(prompt.Source{Own: ownPrompts, Host: host, Samples: samples()})
 }
 
 func TestPrompts(t *testing.T) {

@@ -64,5 +64,5 @@ func (c Config) withDefaults() Config {
 
 // newPrompts reads the templates as New does.
 func newPrompts(host fs.FS) (prompt.Set, error) {
-	return team.Prompts(ownPrompts, host, samples(), 0, nil)
+	return prompt.New(prompt.Source{Own: ownPrompts, Host: host, Samples: samples()})
 }

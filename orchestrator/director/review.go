@@ -123,7 +123,11 @@ func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInp
 		agent: r.Agents.Strategist, role: blackboard.RoleStrategist, op: opQA, tmpl: "qa.tmpl", task: t.ID, input: in, repairs: 1,
 		data: promptData{Ran: in.Checks != nil, Refine: in.Refine != nil},
 	}
-	return team.Graded(func() (Review, error) { return ask(r, c, q, usable) })
+	v, err := ask(r, c, q, usable)
+	if err != nil && !team.Ends(err) {
+		v, err = ask(r, c, q, usable)
+	}
+	return v, err
 }
 
 // fits says why a review cannot pass work whose command has failed: each test that failed

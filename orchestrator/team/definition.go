@@ -70,8 +70,11 @@ func New[C, I, O any](d Definition[C, I, O], cfg C) (orchestrator.Flow[I, O], er
 		rules = group.Interface()
 		f.Rules("Rules", rules)
 	}
-	host, _ := fieldOf[fs.FS](cfg, "Prompts")
-	texts, err := d.prompts(host)
+	texts, err := prompt.Set{}, error(nil)
+	if d.Prompts != nil {
+		host, _ := fieldOf[fs.FS](cfg, "Prompts")
+		texts, err = prompt.New(prompt.Source{Own: d.Prompts, Host: host, Samples: d.Samples, Quote: d.Quote, Funcs: d.Funcs})
+	}
 	if err := errors.Join(f.Err(), err); err != nil {
 		return orchestrator.Flow[I, O]{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
@@ -107,7 +110,7 @@ func (d Definition[C, I, O]) agents(cfg C, rules any) (names []string) {
 		find(agents, "", 0, func(agent, _ string) { names = append(names, agent) })
 	}
 	if rules != nil {
-		names = append(names, RuleAgents(rules)...)
+		names = append(names, ruleAgents(rules)...)
 	}
 	slices.Sort(names)
 	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
@@ -153,20 +156,6 @@ func (d Definition[C, I, O]) check() error {
 func (d Definition[C, I, O]) hasRules() bool {
 	field, ok := reflect.TypeFor[C]().FieldByName("Rules")
 	return ok && d.Rules != nil && field.Type == reflect.TypeOf(d.Rules)
-}
-
-// prompts reads the templates of the team, or those of the host in their place.
-func (d Definition[C, I, O]) prompts(host fs.FS) (prompt.Set, error) {
-	own := d.Prompts
-	if own == nil {
-		return prompt.Set{}, nil
-	}
-	if _, err := fs.Stat(own, "prompts"); err == nil {
-		if own, err = fs.Sub(own, "prompts"); err != nil {
-			return prompt.Set{}, err
-		}
-	}
-	return prompt.New(prompt.Source{Own: own, Host: host, Samples: d.Samples, Quote: d.Quote, Funcs: d.Funcs})
 }
 
 // fieldOf returns the field of a struct with that name and type.

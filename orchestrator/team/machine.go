@@ -114,7 +114,7 @@ func (r *Run) permit(c *orchestrator.Context, asked orchestrator.Move) (agent.Co
 	if r.Waits != "" {
 		c = c.WithoutQuestions(Fail(r.Waits, "%s of %s waits for a person", asked.Event, asked.Path))
 	}
-	_, err := Guard("Rules.Permit", func() (struct{}, error) { return struct{}{}, r.Permit.Allow(c, asked) })
+	_, err := guard("Rules.Permit", func() (struct{}, error) { return struct{}{}, r.Permit.Allow(c, asked) })
 	switch {
 	case err == nil, Ends(err), r.IsWaiting(err):
 		return "", err

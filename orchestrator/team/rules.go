@@ -52,7 +52,7 @@ func (f *Faults) rule(path string, rule reflect.Value) {
 		return
 	}
 	if checked, ok := reflect.TypeAssert[interface{ Validate() error }](rule); ok {
-		if _, err := Guard(path, func() (any, error) { return nil, checked.Validate() }); err != nil {
+		if _, err := guard(path, func() (any, error) { return nil, checked.Validate() }); err != nil {
 			f.Add("%w", err)
 		}
 	}
@@ -74,9 +74,9 @@ func isNil(rule reflect.Value) bool {
 	return false
 }
 
-// RuleAgents returns the agents that rules name or call: those of each rule that is an
+// ruleAgents returns the agents that rules name or call: those of each rule that is an
 // orchestrator.Declarer.
-func RuleAgents(rules any) (names []string) {
+func ruleAgents(rules any) (names []string) {
 	v := reflect.ValueOf(rules)
 	eachRule(v, v, "", func(_ string, rule, _ reflect.Value) {
 		if calls, ok := reflect.TypeAssert[orchestrator.Declarer](rule); ok && !isNil(rule.Elem()) {

@@ -1,7 +1,6 @@
 package team_test
 
 import (
-	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -10,19 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 )
-
-func TestGradedStopsWithTheRun(t *testing.T) {
-	asked := 0
-	_, err := team.Graded(func() (int, error) {
-		asked++
-		return 0, fmt.Errorf("grade: %w", orchestrator.ErrFlow)
-	})
-	require.ErrorIs(t, err, orchestrator.ErrFlow)
-	assert.Equal(t, 1, asked, "the run is over: nobody is asked again")
-}
 
 func TestWithinIfSet(t *testing.T) {
 	var f team.Faults

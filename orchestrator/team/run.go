@@ -117,7 +117,7 @@ func Broke(c *orchestrator.Context, err error) bool {
 // answer, and not tried again. An error that Ends the run passes unchanged. ask checks that
 // the answer is in range; an answer that it refuses is not returned.
 func Rule[T any](r *Run, c *orchestrator.Context, who, name string, ask func() (T, error)) (T, error) {
-	v, err := Guard(name, ask)
+	v, err := guard(name, ask)
 	if err == nil || Ends(err) {
 		return v, err
 	}

@@ -72,7 +72,6 @@ type Hooks struct {
 	Event func(e Event) Telling
 
 	Quiet bool // true: the Seat emits no events
-	Warns bool // true: a failure that does not end the run is a warning "<team>/agent-failed"
 }
 
 // Reply is what came of asking.
@@ -112,9 +111,6 @@ func (s Seat[A]) Call(c *orchestrator.Context, r *Run, data any) (reply Reply[A]
 	if err != nil {
 		var none A
 		reply.Value = none
-		if s.On.Warns && !Ends(err) {
-			r.Warn(c, r.Code("agent-failed"), s.Who, "%s", prompt.OneLine(err.Error()))
-		}
 	}
 	return reply, err
 }

@@ -128,10 +128,6 @@ func TestSeatRepairs(t *testing.T) {
 	assert.Empty(t, got.reply.Value.Steps)
 	assert.Equal(t, []string{"started", "failed"}, got.events)
 	assert.Empty(t, got.out.Warnings)
-	seat.On.Warns = true
-	got, _ = ask(t, seat, team.Limits{}, `{"steps":[]}`)
-	require.Len(t, got.out.Warnings, 1)
-	assert.Equal(t, "party/agent-failed lead", got.out.Warnings[0].Code+" "+got.out.Warnings[0].Who)
 }
 
 func TestUsed(t *testing.T) {

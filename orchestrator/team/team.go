@@ -78,9 +78,9 @@ func clone(v reflect.Value) reflect.Value {
 	return own
 }
 
-// Guard calls a hook of the host and returns what it returns. A panic becomes an
+// guard calls a hook of the host and returns what it returns. A panic becomes an
 // agent.Error with the code "panic" and the stack. Errors begin with what, the hook's name.
-func Guard[T any](what string, hook func() (T, error)) (v T, err error) {
+func guard[T any](what string, hook func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &agent.Error{Message: fmt.Sprintf("%s panicked: %v", what, p), Codes: []agent.Code{"panic"}, Stack: string(debug.Stack())}
@@ -102,17 +102,6 @@ func Fail(code agent.Code, format string, args ...any) error {
 	err := *agent.ErrorOf(fmt.Errorf(format, args...))
 	err.Codes = append([]agent.Code{code}, err.Codes...)
 	return &err
-}
-
-// Graded returns the grade that ask returns. If ask fails, it is called once more, unless
-// its error Ends the run. The error is that of the last call.
-func Graded[T any](ask func() (T, error)) (grade T, err error) {
-	for range 2 {
-		if grade, err = ask(); err == nil || Ends(err) {
-			break
-		}
-	}
-	return grade, err
 }
 
 // Tie says which of several equal scores is the best.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"math"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -92,26 +91,6 @@ func TestBest(t *testing.T) {
 	assert.Equal(t, 2, team.Best(3, team.First, at))
 }
 
-func TestGraded(t *testing.T) {
-	tests := []struct {
-		name  string
-		fails int
-		asked int
-		ok    bool
-	}{{"at once", 0, 1, true}, {"the second time", 1, 2, true}, {"never", 2, 2, false}}
-	for _, tt := range tests {
-		asked := 0
-		grade, err := team.Graded(func() (int, error) {
-			if asked++; asked <= tt.fails {
-				return 0, errors.New("no grade")
-			}
-			return 80, nil
-		})
-		assert.Equal(t, tt.asked, asked, tt.name)
-		assert.Equal(t, tt.ok, err == nil && grade == 80, tt.name)
-	}
-}
-
 type group struct {
 	Wait  time.Duration     `json:"wait,omitzero"`
 	Money providers.NanoUSD `json:"money,omitzero"`
@@ -194,12 +173,4 @@ func TestConfigJSONRoundTrip(t *testing.T) {
 		require.NoError(t, team.Decode(data, &got))
 		require.Equal(t, want, got)
 	})
-}
-
-func TestPrompts(t *testing.T) {
-	samples := map[string][]any{"a.tmpl": {1}}
-	_, err := team.Prompts(prompts, nil, samples, 0, nil)
-	require.NoError(t, err)
-	_, err = team.Prompts(prompts, fstest.MapFS{"a.tmpl": {Data: []byte("x")}, "aa.tmpl": {Data: []byte("x")}}, samples, 0, nil)
-	require.EqualError(t, err, "prompts: aa.tmpl is no template of the team, want one of a.tmpl")
 }

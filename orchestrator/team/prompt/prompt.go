@@ -20,8 +20,8 @@ type Set struct{ templates *template.Template }
 
 // Source says where templates come from.
 type Source struct {
-	Own  fs.FS // the team's templates; it has each file that Samples names
-	Host fs.FS // the host's templates, which replace the team's of the same names; nil: none
+	Own  fs.FS // templates of the team, in its root or in a folder prompts: each file that Samples names
+	Host fs.FS // templates of the host, which replace the team's of the same names; nil: none
 
 	// Samples has values for each template, by file name. New fills the template with each
 	// of them, so that a wrong field shows early.
@@ -34,6 +34,9 @@ type Source struct {
 // New reads the templates that Samples names. One error has all faults and names the
 // files. A file of the host that Samples does not name is a fault.
 func New(s Source) (Set, error) {
+	if _, err := fs.Stat(s.Own, "prompts"); err == nil {
+		s.Own, _ = fs.Sub(s.Own, "prompts") //nolint:errcheck // it is a valid name
+	}
 	root := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"data": func(label, body string) string { return Delimit(label, body, s.Quote) },
 		"inc":  func(i int) int { return i + 1 },

@@ -86,3 +86,15 @@ func FuzzDelimit(f *testing.F) {
 }
 
 func TestOneLine(t *testing.T) { assert.Equal(t, "a b", prompt.OneLine(" a\n\tb ")) }
+
+// The templates of a team may stand in a folder prompts, those of the host stand in the root.
+func TestSetInAFolder(t *testing.T) {
+	samples := map[string][]any{"a.tmpl": {1}, "b.tmpl": {1}}
+	set, err := prompt.New(prompt.Source{Own: files("prompts/a.tmpl", "own a", "prompts/b.tmpl", "own b"), Host: files("b.tmpl", "host b"), Samples: samples})
+	require.NoError(t, err)
+	for name, want := range map[string]string{"a.tmpl": "own a", "b.tmpl": "host b"} {
+		got, err := set.Fill(name, 1)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+}
