@@ -123,7 +123,7 @@ func (r *run) end(c *orchestrator.Context, err error) {
 	r.out.Discussion.Ended = c.Now()
 	r.Settle(c, err)
 	if report := r.cfg.Rules.Report; report != nil {
-		html, err := team.Rule(r.Run, c, "", "Rules.Report", func() (string, error) { return report(r.out) })
+		html, err := team.Rule(r.Run, c, "", "Rules.Report", func() (string, error) { return report(team.Clone(r.out)) })
 		if err == nil {
 			r.out.Report = html
 		}

@@ -389,6 +389,16 @@ func TestSettingsReachTheCalls(t *testing.T) {
 		assert.Equal(t, "mine", p.out.Report)
 		assert.Equal(t, "<h1>Report</h1>", p.out.Discussion.Messages[5].Content)
 	})
+	t.Run("DX11 a report gets a copy", func(t *testing.T) {
+		cfg := discussion.Standard(nil)
+		cfg.Rules.Report = func(o discussion.Outcome) (string, error) {
+			o.Discussion.Messages[0].Content, o.Discussion.Ideas[0].Title, o.FinalIdea.Title = "spoilt", "spoilt", "spoilt"
+			return "mine", nil
+		}
+		p := debate{cfg: cfg}.play(t)
+		require.NoError(t, p.err)
+		assert.NotContains(t, string(agent.JSON(p.out)), "spoilt")
+	})
 	t.Run("DX11 a report that panics is a warning", func(t *testing.T) {
 		cfg := discussion.Standard(nil)
 		cfg.Rules.Report = func(discussion.Outcome) (string, error) { panic("no paper") }

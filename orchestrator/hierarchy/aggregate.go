@@ -71,7 +71,7 @@ func (r *run) overall(c *orchestrator.Context, done []Report) (*float64, error) 
 func (r *run) check(c *orchestrator.Context) error {
 	done := r.out.done()
 	byHost := func(name string, check Check) CheckStatus {
-		issues, err := team.Rule(r.Run, c, "run", name, func() ([]Issue, error) { return check(c, done) })
+		issues, err := team.Rule(r.Run, c, "run", name, func() ([]Issue, error) { return check(c, team.Clone(done)) })
 		return r.found(c, "", issues, err)
 	}
 	var across []CheckStatus

@@ -165,7 +165,7 @@ func (d *department) request(c *orchestrator.Context, needs []Report) (string, e
 		return d.run.in.Prompt, nil
 	}
 	request, err := team.Rule(d.desk, c, d.ID, "Rules.Brief", func() (string, error) {
-		request, err := hook(c, d.run.in, d.Department, needs)
+		request, err := hook(c, team.Clone(d.run.in), team.Clone(d.Department), team.Clone(needs))
 		if err == nil && blank(request) {
 			err = errors.New("it is blank")
 		}

@@ -563,6 +563,41 @@ func TestCancelBetweenWaves(t *testing.T) {
 	})
 }
 
+func TestStepsGetCopies(t *testing.T) {
+	cfg := poets(hierarchy.Rules{})
+	want, _, err := recital(t, cfg).Run(t)
+	require.NoError(t, err)
+	spoil := func(reports []hierarchy.Report) {
+		for _, r := range reports {
+			copy(r.Output, "spoilt")
+			for i := range r.Specialists {
+				r.Specialists[i].Score = -1
+			}
+		}
+	}
+	cfg.Rules.Brief = func(_ *orchestrator.Context, in hierarchy.Input, d hierarchy.Department, needs []hierarchy.Report) (string, error) {
+		spoil(needs)
+		in.History["poet"], *d.Gate = []float64{-1}, -1
+		return in.Prompt, nil
+	}
+	cfg.Rules.Resolve = func(_ *orchestrator.Context, d hierarchy.Department, _ string, passing []hierarchy.SpecialistResult) (string, error) {
+		spoil([]hierarchy.Report{{Specialists: passing}})
+		*d.Gate = -1
+		return "", nil
+	}
+	check := func(_ *orchestrator.Context, reports []hierarchy.Report) ([]hierarchy.Issue, error) {
+		spoil(reports)
+		return nil, nil
+	}
+	cfg.Rules.Validate, cfg.Rules.Consistency = []hierarchy.Check{check}, check
+	got, _, err := recital(t, cfg).Run(t)
+	require.NoError(t, err)
+	assert.Equal(t, want.Reports[0].Specialists[0].Score, got.Reports[0].Specialists[0].Score)
+	assert.Equal(t, sum(want), sum(got))
+	assert.Equal(t, want.Output, got.Output)
+	assert.Equal(t, want.Reports[0].Gate, got.Reports[0].Gate)
+}
+
 func TestHookErrors(t *testing.T) {
 	t.Run("HX11 a brief that fails", func(t *testing.T) {
 		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"b-head": {"x"}}}

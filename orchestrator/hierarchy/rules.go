@@ -49,7 +49,8 @@ type Scores struct {
 }
 
 // Steps are parts of the run that the host does in place of the team. Nil ones are skipped
-// or the team's. Those with a Context have effects only through it.
+// or the team's. Those with a Context have effects only through it: what
+// they get are copies.
 type Steps struct {
 	Agents []string // Agents are those that Steps and rules call or name, besides the team's own and those of a rule's method Agents() []string
 

@@ -86,7 +86,7 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 		resp, err = d.run.call(c, head, d.ID, "resolve.tmpl", resolvePrompt{d.Department, brief, passing})
 		note = resp.Text
 	case hook != nil:
-		note, err = team.Rule(d.desk, c, d.ID, "Rules.Resolve", func() (string, error) { return hook(c, d.Department, brief, passing) })
+		note, err = team.Rule(d.desk, c, d.ID, "Rules.Resolve", func() (string, error) { return hook(c, team.Clone(d.Department), brief, team.Clone(passing)) })
 	}
 	if d.run.over(c, err) || byHead && err != nil { // a rule that failed has warned already
 		d.warn(c, "conflicts", "%v", err)
