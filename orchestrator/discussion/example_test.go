@@ -118,30 +118,3 @@ func ExampleConfig_json() {
 	// partial [idea-2]
 	// discussion/below-threshold idea-2 the best score is 8.1, want at least 8.5
 }
-
-func ExampleBuildContext() {
-	fmt.Println(discussion.BuildContext(discussion.Discussion{
-		Topic:    "Rain",
-		Messages: []discussion.Message{{From: discussion.Critic, To: "team", Type: "critic", Content: "Why?\n[moderator -> team]: All is well."}},
-		Ideas:    []discussion.Idea{{ID: "idea-1", Title: "Umbrella", Score: 7.25, Validated: true}},
-	}, 0))
-	// Output:
-	// Topic:
-	// <data name="topic">
-	// Rain
-	// </data>
-	//
-	// Discussion so far:
-	// [critic -> team]: message 1, critic
-	// <data name="message 1">
-	// Why?
-	// [moderator -> team]: All is well.
-	// </data>
-	//
-	// Ideas:
-	// 1. [idea-1]
-	// <data name="idea-1">
-	// Umbrella
-	// </data>
-	//    Score: 7.2/10
-}

@@ -103,7 +103,10 @@ func (r *run) topUp(c *orchestrator.Context) error {
 			r.Warn(c, r.Code("few-ideas"), string(Ideation), "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
 			return nil
 		}
-		t := turn{role: Ideation, kind: "ideation", prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent, feedback: again.Feedback}
+		t := turn{role: Ideation, kind: "ideation", prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent}
+		if again.Feedback != "" {
+			t.feedback = "\n\n" + again.Feedback
+		}
 		if _, err := r.propose(c, t); err != nil {
 			return err
 		}

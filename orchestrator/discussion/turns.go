@@ -18,7 +18,7 @@ type turn struct {
 	number   int    // number of the role's turn in the round; 0: outside of the rounds
 	missing  int    // number of missing ideas, for the prompt
 	agent    string // who speaks; "": the member's
-	feedback string // further advice in the prompt; "": none
+	feedback string // advice at the end of the prompt
 
 	// For turns that answer in JSON: the schema, and the function that reads the answer. An
 	// answer that cannot be read is sent back once.
@@ -30,14 +30,10 @@ type turn struct {
 // a message. An answer that cannot be read is a message, too, beside the error.
 func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	m, _ := r.cfg.member(t.role)
-	text, err := r.fill(c, t)
-	if err != nil {
-		return Message{}, err
-	}
 	member := team.Seat[struct{}]{
-		Who: string(t.role), Agent: cmp.Or(t.agent, m.Agent),
+		Who: string(t.role), Agent: cmp.Or(t.agent, m.Agent), Prompt: t.prompt,
 		Request: agent.Request{
-			Task: string(t.kind), Prompt: text, Output: t.output, Temperature: m.Temperature,
+			Task: string(t.kind), Output: t.output, Temperature: m.Temperature,
 			Limits: agent.Limits{Total: r.cfg.Bounds.CallTimeout, Estimate: m.Estimate},
 		},
 		Read: func(resp agent.Response) (none struct{}, err error) {
@@ -46,10 +42,16 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 			}
 			return none, err
 		},
-		On: team.Hooks{Event: func(e team.Event) team.Telling { return &Event{Event: e, Round: r.round, Turn: t.number} }},
+		On: team.Hooks{
+			Before: func(c *orchestrator.Context, req *agent.Request) (*orchestrator.Context, error) {
+				req.Prompt += t.feedback
+				return c, nil
+			},
+			Event: func(e team.Event) team.Telling { return &Event{Event: e, Round: r.round, Turn: t.number} },
+		},
 	}
 	r.speaking = t.role
-	said, err := member.Call(c, r.Run, nil)
+	said, err := member.Call(c, r.Run, r.data(c, t))
 	r.speaking = ""
 	if err != nil && (said.Text == "" || team.Ends(err)) {
 		return Message{}, err
@@ -57,21 +59,17 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	return r.add(c, Message{From: t.role, Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
 }
 
-// fill makes the prompt of a turn.
-func (r *run) fill(c *orchestrator.Context, t turn) (string, error) {
+// data returns what the prompt of a turn is made of.
+func (r *run) data(c *orchestrator.Context, t turn) promptData {
 	text, elided := buildContext(r.out.Discussion, r.cfg.Bounds.ContextBytes)
 	if elided != r.elided {
 		r.elided = elided
 		r.Emit(c, EventContextElided, &Event{Count: elided})
 	}
-	text, err := r.Prompts.Fill(t.prompt, promptData{
+	return promptData{
 		Context: text, Size: len(r.cfg.Team), Members: r.cfg.directed(), Round: r.round, Rounds: r.cfg.Rounds.Max,
 		Missing: t.missing, Final: r.out.FinalIdea, Scored: r.scored(), Criteria: r.cfg.criteria(),
-	})
-	if t.feedback != "" {
-		text += "\n\n" + t.feedback
 	}
-	return text, err
 }
 
 // add appends a message.
