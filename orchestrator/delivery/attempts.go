@@ -83,7 +83,7 @@ func (r *run) step(c *orchestrator.Context, s *Step, until time.Duration, open i
 	}
 	r.moveStep(w.Step, moveFail)
 	w.FailReason = why
-	r.reasons = append(r.reasons, w.ID+": "+why)
+	r.out.Report.FailReasons = append(r.out.Report.FailReasons, w.ID+": "+why)
 	r.fire(c, moveStepFailed)
 	r.countSteps()
 	r.emit(c, EventStepFailed, Event{Event: team.Event{Text: why}, Header: Header{Target: w.ID}, Percent: r.percent()})

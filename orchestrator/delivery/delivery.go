@@ -45,10 +45,7 @@ type run struct {
 	turns    int // in out.Course
 	plans    int // requests for plans
 	guidance map[Role]*guidance
-	verdicts []Verdict
-	reasons  []string       // why steps failed
-	last     *lastIteration // nil: this is the first one
-	goal     *Verdict
+	last     *lastIteration       // nil: this is the first one
 	resumed  map[string]bool      // steps whose attempt the previous run did not finish
 	scores   map[string][]float64 // earlier scores by gate and piece of work
 	next     orchestrator.Again   // answer of the Retrier about this iteration
@@ -214,9 +211,13 @@ func (r *run) end(c *orchestrator.Context, err error) (Outcome, error) {
 	whole := len(s.Unverified) == 0 && root != nil && root.unmet(0) == ""
 	out := &r.out
 	out.Status, out.Unverified = ended(s.Status, err, s.achieved(), whole), s.Unverified
-	out.State, out.Report = *s, s.report(r.verdicts, r.reasons)
-	if r.goal != nil {
-		out.Score = new(r.goal.Score)
+	out.State, out.Report.Steps, out.Report.Unfinished = *s, s.summaries(), []string{}
+	if root != nil {
+		for _, step := range root.Steps {
+			if step.Status != StepCompleted {
+				out.Report.Unfinished = append(out.Report.Unfinished, step.ID)
+			}
+		}
 	}
 	e := Event{Percent: r.percent()}
 	if err != nil {

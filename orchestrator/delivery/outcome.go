@@ -215,20 +215,13 @@ func (s State) achieved() bool {
 	return slices.ContainsFunc(s.steps(), func(step Step) bool { return step.Depth == 0 && step.Status == StepCompleted })
 }
 
-// report summarizes the plans.
-func (s State) report(verdicts []Verdict, reasons []string) Report {
-	r := Report{Steps: []StepSummary{}, Verdicts: verdicts, FailReasons: reasons, Unfinished: []string{}}
+// summaries are the steps of all approved plans, without their work.
+func (s State) summaries() []StepSummary {
+	list := []StepSummary{}
 	for _, step := range s.steps() {
-		r.Steps = append(r.Steps, step.summary())
+		list = append(list, step.summary())
 	}
-	if root := s.root(); root != nil {
-		for _, step := range root.Steps {
-			if step.Status != StepCompleted {
-				r.Unfinished = append(r.Unfinished, step.ID)
-			}
-		}
-	}
-	return r
+	return list
 }
 
 // ended is the status of a run that ended in phase because of err.

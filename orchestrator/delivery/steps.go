@@ -137,7 +137,7 @@ func (r *run) skip(c *orchestrator.Context, s *Step, lacks int) {
 	s.FailReason = fmt.Sprintf("it needs step %d, which was not completed", lacks)
 	r.fire(c, moveStepSkipped)
 	r.blocked(c, s, s.FailReason)
-	r.reasons = append(r.reasons, s.ID+": "+s.FailReason)
+	r.out.Report.FailReasons = append(r.out.Report.FailReasons, s.ID+": "+s.FailReason)
 }
 
 func (r *run) blocked(c *orchestrator.Context, s *Step, why string) {

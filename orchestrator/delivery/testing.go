@@ -19,7 +19,7 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (gate ruling, re
 	}
 	in := TestInput{Goal: r.state.PrimaryGoal, Context: r.in.Context, Run: shownReport(real)}
 	if op == OpIntegrate {
-		in.Steps = r.summaries()
+		in.Steps = r.state.summaries()
 	} else {
 		task := w.task()
 		in.Step, in.Code = &task, shownCode(w.Code)
@@ -105,7 +105,9 @@ func (r *run) judgeGoal(c *orchestrator.Context, id string) (reached, again bool
 	gate, err := r.verify(c, review{
 		gate: gateGoal, target: "goal", judged: Planner, until: r.limit, input: VerifyInput{Plan: root.bare(), Tests: shownReport(&report)},
 	})
-	r.goal = cmp.Or(gate.verdict, r.goal)
+	if gate.verdict != nil {
+		r.out.Score = new(gate.verdict.Score)
+	}
 	if err != nil {
 		return false, false, r.unjudged(id, err)
 	}

@@ -100,7 +100,7 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error) {
 	in := w.input
 	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
-	in.Steps, in.Last = r.summaries(), r.verdicts[max(0, len(r.verdicts)-5):]
+	in.Steps, in.Last = r.state.summaries(), r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
 	if own := r.Rules.Graders.of(w.gate); own != nil {
 		ask := func() (Verdict, error) { return own.Grade(c, in) }
 		v, failed, err := team.Grade(r.kernel, c, w.target, "Rules.Graders."+w.gate, ask, Verdict.scored)
@@ -169,27 +169,30 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 		e.Level = level
 	}
 	v.Level = e.Level
-	r.verdicts = append(r.verdicts, *v)
+	r.out.Report.Verdicts = append(r.out.Report.Verdicts, *v)
 	title := r.title(v.Target)
 	if v.Kind == gatePlan {
 		title = "" // its plan stands before it
 	}
 	r.tell(title, v.turn(prompt.OneLine(why)))
 	r.emit(c, EventWorkJudged, Event{Event: team.Event{Text: prompt.OneLine(why)}, Header: Header{Target: v.Target}, Verdict: v})
-	if broken == nil && e.Level.Above(LevelNone) {
+	if broken != nil {
+		return broken
+	}
+	if e.Level.Above(LevelNone) {
 		g := &guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: r.abortAt()}
 		r.guidance[judged] = g
 		r.send(c, Header{Message: correction, From: Supervisor, To: judged, Target: v.Target}, g)
 		r.tell("", page.Turn{Who: "Supervisor", What: strings.ToLower(string(g.Level)), Text: g.Text})
 	}
-	if broken == nil && e.Level.Above(before) {
+	if e.Level.Above(before) {
 		r.send(c, Header{Message: escalationSent, From: Supervisor, To: conductor, Target: v.Target}, *e)
 	}
-	if broken == nil && e.Level == LevelAbort {
+	if e.Level == LevelAbort {
 		r.send(c, Header{Message: abortSent, From: Supervisor, To: everybody, Target: v.Target}, *e)
 		return errAborted
 	}
-	return broken
+	return nil
 }
 
 // abortAt is the number of rejections in a row at which the run ends, for models; -1: it is
@@ -225,6 +228,3 @@ func (r *run) guided(role Role, data *promptData) *guidance {
 
 // fresh reports whether the next request leaves out earlier output.
 func (g *guidance) fresh() bool { return g != nil && g.Level.Fresh() }
-
-// summaries are the steps of all approved plans.
-func (r *run) summaries() []StepSummary { return r.state.report(nil, nil).Steps }
