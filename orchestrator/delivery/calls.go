@@ -164,8 +164,8 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) 
 	}
 }
 
-// again asks the Retrier whether work is tried again, after tries that were not good enough,
-// and waits as long as it says, but not beyond until.
+// again asks the Retrier whether work is tried again, after tries that were not good enough. It
+// waits as long as the Retrier says, but not beyond until.
 func (r *run) again(
 	c *orchestrator.Context, of orchestrator.Working, tries []orchestrator.Try, until time.Duration,
 ) (orchestrator.Again, error) {

@@ -81,10 +81,10 @@ func (in Input) goal() string {
 	return in.Goal
 }
 
-// Outcome is the result of a run, also beside an error. Its Status is Completed if all
-// gates passed and no step failed. It is Partial if a step is missing or something was not
-// verified, or if the run ended before its goal with at least one step completed; else
-// OutOfBudget, Canceled or Failed. Score is that of the goal, 0 to 100.
+// Outcome is the result of a run, also beside an error. Its Status is Completed if all gates
+// passed and no step failed. It is Partial if a step is missing, something was not verified, or
+// the run ended before its goal with a step completed. Else it is OutOfBudget, Canceled or
+// Failed. Score is that of the goal, 0 to 100.
 type Outcome struct {
 	orchestrator.Outcome
 
@@ -150,6 +150,18 @@ type AgentState struct {
 	Usage      providers.Usage `json:"usage"`                // usage of all calls
 }
 
+// Metrics are the figures of a run.
+type Metrics struct {
+	TotalSteps          int `json:"totalSteps"`          // number of steps of all approved plans
+	CompletedSteps      int `json:"completedSteps"`      // number of those that were completed
+	FailedSteps         int `json:"failedSteps"`         // number of those that failed
+	BlockedSteps        int `json:"blockedSteps"`        // number of those skipped because a step before them failed
+	ReplanCount         int `json:"replanCount"`         // number of plans asked for after the first
+	FixCycles           int `json:"fixCycles"`           // number of fixes
+	VerificationsPassed int `json:"verificationsPassed"` // number of verdicts that passed
+	VerificationsFailed int `json:"verificationsFailed"` // number of verdicts that rejected, those without a model included
+}
+
 // validate returns why a run cannot be continued from s, or nil.
 func (s State) validate() error {
 	var f team.Faults
@@ -208,6 +220,17 @@ func (s State) steps() (all []Step) {
 		}
 	}
 	return all
+}
+
+// countSteps counts the steps of all approved plans anew.
+func (r *run) countSteps() {
+	m, steps := &r.state.Metrics, r.state.steps()
+	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = len(steps), count(steps, StepCompleted), count(steps, StepFailed), 0
+	for _, s := range steps {
+		if s.skipped() {
+			m.BlockedSteps++
+		}
+	}
 }
 
 // achieved reports whether a step of a root plan was completed, in any iteration.

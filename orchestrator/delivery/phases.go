@@ -51,18 +51,16 @@ const (
 	moveComplete move = "complete"
 )
 
-// Phase is where a run is: "initializing", "planning" (plans and sub-plans, and their reviews),
-// "executing" (the coder, and reviews of code), "testing" (the tester, and reviews of reports)
-// or "verifying" (gates of steps and of the goal). It ends as "completed", "failed", "aborted"
-// or "time_expired".
+// Phase is where a run is. It begins as "initializing" and ends as "completed", "failed",
+// "aborted" or "time_expired".
 type Phase string
 
 const (
 	phaseInitializing Phase = "initializing"
-	phasePlanning     Phase = "planning"
-	phaseExecuting    Phase = "executing"
-	phaseTesting      Phase = "testing"
-	phaseVerifying    Phase = "verifying"
+	phasePlanning     Phase = "planning"  // plans and sub-plans, and their reviews
+	phaseExecuting    Phase = "executing" // the coder, and reviews of code
+	phaseTesting      Phase = "testing"   // the tester, and reviews of reports
+	phaseVerifying    Phase = "verifying" // gates of steps and of the goal
 	phaseCompleted    Phase = "completed"
 	phaseFailed       Phase = "failed"
 	phaseAborted      Phase = "aborted"

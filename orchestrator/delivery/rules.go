@@ -163,8 +163,8 @@ const (
 	ErrNotPermitted = agent.Code("delivery/not-permitted") // a Permit refused a move
 )
 
-// part returns the error of a rule or a Permit as one that fails a part of the run, and
-// remembers it for the end of the run.
+// part returns the error of a rule or a Permit as one that fails a part of the run. It keeps
+// the error for the end of the run.
 func (r *run) part(err error) error {
 	if err == nil || team.Ends(err) {
 		return err
