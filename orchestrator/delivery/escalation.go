@@ -79,6 +79,9 @@ func (l Ladder) Validate() error {
 	var f team.Faults
 	f.Check(l)
 	names, scores := []string{"Remind", "Correct", "Refocus"}, []float64{l.Remind, l.Correct, l.Refocus}
+	for i, below := range scores {
+		f.If(below > off && below < 0, "%s is %v, want 0 to 100", names[i], below)
+	}
 	for i := range len(scores) - 1 {
 		f.If(scores[i] > 0 && scores[i+1] > scores[i], "%s is %v, want at most %s, %v", names[i+1], scores[i+1], names[i], scores[i])
 	}

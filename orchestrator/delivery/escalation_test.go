@@ -112,6 +112,7 @@ func TestLadder(t *testing.T) {
 Refocus is NaN, want 0 to 100
 CorrectAt is -2, want 0 or more
 CriticalAt is 2, want at least RefocusAt, 3`)
+	require.EqualError(t, Ladder{Remind: -0.5}.Validate(), `Remind is -0.5, want 0 to 100`)
 	require.EqualError(t, Ladder{Remind: 40, Correct: 50}.Validate(), `Correct is 50, want at most Remind, 40`)
 }
 
