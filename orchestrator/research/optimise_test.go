@@ -185,10 +185,14 @@ func TestOptimise(t *testing.T) {
 	})
 	t.Run("RC43 plans that are too complex", func(t *testing.T) {
 		all := []research.Worker{{ID: "w", Category: research.Writing, Critical: true, Needs: []string{"p"}}}
-		p := research.Plan{Steps: []research.Step{{ID: "s", Category: research.Researching, Mode: "PARALLEL"}}}
+		var p research.Plan
 		for i := range 40 { // each of 10 needs can be met by four, at a cost that never fits
 			all = append(all, research.Worker{ID: "r" + strconv.Itoa(i), Category: research.Analysing, EstCost: 10, EstTime: time.Minute, Produces: []string{"p" + strconv.Itoa(i/4)}})
-			p.Steps[0].Workers = append(p.Steps[0].Workers, all[i+1].ID)
+			if i%4 == 0 { // steps that wait for each other are not joined, so each costs little to weigh
+				p.Steps = append(p.Steps, research.Step{ID: strconv.Itoa(i / 4), Mode: "PARALLEL", DependsOn: []string{strconv.Itoa(max(i/4-1, 0))}})
+			}
+			s := &p.Steps[i/4]
+			s.Workers = append(s.Workers, all[i+1].ID)
 		}
 		for i := range 10 {
 			all[0].Needs = append(all[0].Needs, "p"+strconv.Itoa(i))

@@ -127,10 +127,10 @@ func ends() map[string]end {
 		return p
 	}
 	infeasible := func(p *project) { p.cfg.Policy.WarnInfeasible = true }
-	weak := func(p *project) { p.cast["supervisor"] = []any{marks(0.65)} }
+	weak := func(p *project) { p.cast["supervisor"], p.cfg.Policy.Iterations = []any{marks(0.65)}, 2 }
 	pair := plan(0.3, parallel("research", "web_search", "news_search"), sequential("writing", "article_writer"))
-	rough := scored(0.65, 0.88)
-	rough.cast["planner"] = []any{"prose", pair, errBoom, pair}
+	rough := scored(0.88)
+	rough.cast["planner"] = []any{errBoom, "prose", pair}
 	rough.cast["news_search"] = []any{errBoom}
 	rough.cast["article_writer"] = []any{errBoom, costs(90, "text")}
 

@@ -444,8 +444,7 @@ func TestPermits(t *testing.T) {
 // The rules that a team has without a host's hold what is wanted of rules.
 func TestDefaultRules(t *testing.T) {
 	t.Parallel()
-	p := three(0.6, 0.9)
-	c, _ := p.open(t)
+	c, _ := three(0.9).open(t)
 	c.Quick = testing.Short()
 	flowtest.Rules(t, func() research.Config {
 		return research.Config{Workers: research.Catalogue(), Rules: research.DefaultRules()}
