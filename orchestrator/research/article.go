@@ -107,14 +107,13 @@ func articleOf(drafts []WorkerOutput) Article {
 	return a
 }
 
-// readingMinutes is how long a text of so many words takes to read, at 200 words a minute: at
-// least 1 minute.
+// readingMinutes returns the time to read a text, at 200 words a minute and at least 1 minute.
 func readingMinutes(words int) int { return max(words/200, 1) }
 
-// NormalURL is a web address in the form in which addresses are compared: with https
-// and a host in lower case without "www.", without user, port 80 or 443, fragment,
-// trailing slash and tracking parameters, and without needless percent-encoding. false:
-// text is no http or https address.
+// NormalURL returns a web address in the form in which addresses are compared. It has https
+// and a host in lower case without "www.". It has no user, port 80 or 443, fragment,
+// trailing slash, tracking parameters and needless percent-encoding. false: text is no http
+// or https address.
 func NormalURL(text string) (string, bool) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -145,9 +144,8 @@ var tracking = []string{
 
 var coded = regexp.MustCompile(`%[0-9A-Fa-f]{2}|[^!-~]`)
 
-// canonical decodes letters, digits and marks that need no encoding, encodes blanks,
-// control characters and all that is not ASCII, which [url.Parse] allows in a query, and
-// writes codes in one case.
+// canonical decodes letters, digits and marks that need no encoding. It encodes blanks,
+// control characters and all that is not ASCII, and writes codes in upper case.
 func canonical(s string) string {
 	return coded.ReplaceAllStringFunc(s, func(code string) string {
 		if code[0] != '%' {

@@ -66,7 +66,12 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 				return within, nil
 			},
 			After: func(c *orchestrator.Context, used providers.Usage, err error) error { return r.called(c, k, used, err) },
-			Wait:  func(wait time.Duration) time.Duration { return r.within(c, wait) },
+			Wait: func(wait time.Duration) time.Duration { // no longer than the rest of the time
+				if left := r.timeLeft(c); left != 0 {
+					wait = min(wait, max(left, 0))
+				}
+				return wait
+			},
 			Event: func(e team.Event) team.Telling {
 				e.Try += earlier
 				return &Event{Event: e, Step: k.step}
@@ -147,14 +152,6 @@ func (r *run) timeLeft(c *orchestrator.Context) time.Duration {
 		return -1
 	}
 	return min(rest, cmp.Or(left, rest))
-}
-
-// within returns a wait that is no longer than the rest of the time.
-func (r *run) within(c *orchestrator.Context, wait time.Duration) time.Duration {
-	if left := r.timeLeft(c); left != 0 {
-		return min(wait, max(left, 0))
-	}
-	return wait
 }
 
 // shortage is the bound that is used up, as a code of warnings and in words.

@@ -1,14 +1,14 @@
-// Package research is a team that writes researched articles: a planner chooses
-// workers and orders them in steps, an optimiser makes the plan fit money and time, the
-// workers search, analyse, write and check, and a supervisor marks the result. If it is
-// not good enough, a better plan is made, up to a limit. Then the best article is
-// returned with its sources.
+// Package research is a team that writes researched articles. A planner chooses workers and
+// orders them in steps, and an optimiser makes the plan fit money and time. The workers
+// search, analyse, write and check, and a supervisor marks the result. If it is not good
+// enough, a better plan is made, up to a limit. Then the best article is returned with its
+// sources.
 //
 // # A run
 //
 // [New] makes a flow of a [Config], and [Catalogue] has workers to start from. A run follows
-// the machine in docs/research.md. An admitted [Input] is planned, and [BestFit] finds the best plan for the rest
-// of money and time. Steps are executed one after another, the workers of a step in
+// the machine in docs/research.md. An admitted [Input] is planned, and [BestFit] finds the best
+// plan for the rest of money and time. Steps are executed one after another, the workers of a step in
 // parallel or in sequence. Marks give a score. [Outcome] has the results, also beside an
 // error.
 //

@@ -33,14 +33,14 @@ type Report struct {
 
 // BestFit is the [Optimiser] that finds the best plan within bounds. It is idempotent.
 //
-// Workers of a step run in parallel unless one needs another one's products, and
-// consecutive steps of one category are joined if their workers do not need each other.
+// Workers of a step run in parallel unless one needs another one's products. Consecutive
+// steps of one category are joined if their workers do not need each other.
 // If that exceeds the bounds, workers are left out, or replaced by Worker.Cheaper. Of all
 // plans that fit, the best is chosen: first by its critical workers, which all stay; then
 // by how many of their needs are met; then by the other workers, in the order of
 // priority, then writing, analysis, research, quality, then the order of the plan. A plan
-// with research workers keeps one, and an optional worker stays only if its needs are
-// made before it, unless no worker in p makes them.
+// with research workers keeps one. An optional worker stays only if its needs are made
+// before it, unless no worker in p makes them.
 //
 // If no plan fits, Report.Unmet says why, and the plan has the critical workers, and those
 // that a plan cannot do without. A plan that is too large or has too many combinations is

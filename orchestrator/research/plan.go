@@ -228,8 +228,8 @@ func (p Plan) estimated(workers []Worker, limit int) Plan {
 	return p
 }
 
-// arranged runs the workers of each step in parallel unless one needs another one, and
-// joins consecutive steps of one category that need nothing of each other.
+// arranged runs the workers of each step in parallel unless one needs another one. It joins
+// consecutive steps of one category that need nothing of each other.
 func (p Plan) arranged(workers []Worker, report *Report) Plan {
 	steps, joined := []Step{}, map[string][]string{}
 	for _, s := range p.Steps {

@@ -1,6 +1,7 @@
 package research
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -122,13 +123,12 @@ type Grade struct {
 
 // completeness returns what the grade says of it.
 func (g Grade) completeness() float64 {
-	if g.Completeness != nil {
-		return *g.Completeness
+	for _, m := range g.Marks {
+		if g.Completeness == nil && m.Name == "article" {
+			return m.Value
+		}
 	}
-	if i := slices.IndexFunc(g.Marks, func(m grading.Mark) bool { return m.Name == "article" }); i >= 0 {
-		return g.Marks[i].Value
-	}
-	return 0
+	return *cmp.Or(g.Completeness, new(0.0))
 }
 
 // check returns what is out of range.

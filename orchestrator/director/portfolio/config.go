@@ -27,8 +27,8 @@ type Rules[I, O any] struct {
 	// Outcomes of teams have scores on scales of their own. Required.
 	Score func(p Project, out O) *float64 `json:"-"`
 
-	// Brief returns the input of a round: in is that of the entry, p the project at the
-	// stage that it has now, and last the outcome of its round before, nil at the first.
+	// Brief returns the input of a round. in is the input of the entry, and p the project at
+	// the stage that it has now. last is the outcome of its round before; nil: there is none.
 	// Nil gives every round in.
 	Brief func(p Project, in I, last *O) I `json:"-"`
 

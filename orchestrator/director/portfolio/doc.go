@@ -13,8 +13,8 @@
 // to go.
 //
 // A score is used once for a promotion: the next one takes another round. A round that
-// fails, or that [Rules].Score cannot grade, leaves its project without a score, so it
-// gets no more money, and the outcome is Partial.
+// fails, or that [Rules].Score cannot grade, leaves its project without a score. It gets
+// no more money, and the outcome is Partial.
 //
 // A round that asks a person waits, and its question is in the Info of its own run:
 // orchestrator.RunQuery with Parent lists the runs of rounds. The other projects continue.

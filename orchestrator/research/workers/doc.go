@@ -13,10 +13,9 @@
 //
 // # What is read
 //
-// The scraper reads the addresses of the brief's preferred sources and those that
-// earlier workers found, the most relevant first, except those that it has read in an
-// earlier iteration. So it needs "sources" in its registry entry (Worker.Needs), or it
-// gets none.
+// The scraper reads the addresses of the brief's preferred sources and those that earlier
+// workers found, the most relevant first. It leaves out those that it has read in an
+// earlier iteration. It gets none without "sources" in its Worker.Needs.
 //
 // Addresses come from models and from pages. Therefore only http and https are read, at
 // the ports 80 and 443, without user and password, and only at public addresses: not in

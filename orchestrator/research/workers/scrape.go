@@ -78,9 +78,9 @@ func (s *WebScraper) within(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(ctx, total)
 }
 
-// targets are the pages that the brief names, then those that others found, the most
-// relevant first, each once, without those that this worker has read before. again: one
-// was left out for that.
+// targets returns the pages that the brief names, then those that others found, the most
+// relevant first. Each is there once. Pages that this worker has read before are left out;
+// again: one was.
 func targets(in research.WorkerInput) (list []target, again bool) {
 	done := map[string]bool{}
 	var found []research.Source
