@@ -61,12 +61,6 @@ func setDefaults(c *Config) {
 	team.Defaults(c)
 }
 
-// check adds what tags do not say to f.
-func (c Config) check(f *team.Faults) {
-	checkLimits(f, c.Limits)
-	checkWorkers(f, c.Workers)
-}
-
 // checkLimits adds what the documents do not allow to f. None is no limit.
 func checkLimits(f *team.Faults, l team.Limits) {
 	f.If(l.Cost > 0 && (l.Cost < providers.USD/2 || l.Cost > 50*providers.USD), "Limits.Cost is %s USD, want 0.50 to 50", amount(l.Cost))

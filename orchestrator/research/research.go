@@ -19,7 +19,11 @@ import (
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return team.New(team.Definition[Config, Input, Outcome]{
 		Name: "research", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
-		Defaults: setDefaults, Check: Config.check, Agents: Config.agents, Run: play,
+		Defaults: setDefaults, Agents: Config.agents, Run: play,
+		Check: func(cfg Config, f *team.Faults) {
+			checkLimits(f, cfg.Limits)
+			checkWorkers(f, cfg.Workers)
+		},
 	}, cfg)
 }
 

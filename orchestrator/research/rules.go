@@ -76,20 +76,18 @@ type Best struct {
 
 // Rank returns entries, the best first. What has no score comes last.
 func (b Best) Rank(entries []grading.Ranked) []grading.Ranked {
-	if b.Latest {
-		entries = slices.Clone(entries)
-		slices.Reverse(entries)
-		slices.SortStableFunc(entries, func(x, y grading.Ranked) int { return unscored(x) - unscored(y) })
-		return entries
+	if !b.Latest {
+		return grading.ByScore{Last: true}.Rank(entries)
 	}
-	return grading.ByScore{Last: true}.Rank(entries)
-}
-
-func unscored(r grading.Ranked) int {
-	if r.Score == nil {
-		return 1
+	var scored, others []grading.Ranked
+	for _, e := range slices.Backward(entries) {
+		if e.Score != nil {
+			scored = append(scored, e)
+		} else {
+			others = append(others, e)
+		}
 	}
-	return 0
+	return append(scored, others...)
 }
 
 // Work is what a Grader marks: the result of an iteration.
