@@ -67,7 +67,8 @@ func TestReadTalk(t *testing.T) {
 			{ID: "idea-2", Title: "Ferry [slow]"},
 		},
 	}
-	quoted := discussion.BuildContext(d, 0) + "\n\n"
+	quoted, _ := discussion.BuildContext(d, 0)
+	quoted += "\n\n"
 	got := readTalk(quoted + "Round 2 of 3. Build on the earlier ideas.")
 	assert.Equal(t, []proposal{{"idea-1", "Toll", "Pay - with stories.", 7.2}, {"idea-2", "Ferry [slow]", "", 0}}, got.ideas, "scores have one decimal there")
 	assert.Equal(t, 2, got.round)

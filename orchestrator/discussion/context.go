@@ -7,7 +7,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
-// buildContext returns a discussion as agents read it: the topic, the messages, and the
+// BuildContext returns a discussion as agents read it: the topic, the messages, and the
 // ideas, each with its score if it has one. Every text of an agent or a user is delimited
 // separately; its author, type, number and score are outside, where no text can forge
 // them.
@@ -15,7 +15,7 @@ import (
 // If that exceeds maxBytes (0: no limit), one line with their number, elided, replaces the
 // oldest messages, except the kickoff and the last synthesis. Ideas are always kept, so that
 // the result may still be longer.
-func buildContext(d Discussion, maxBytes int) (text string, elided int) {
+func BuildContext(d Discussion, maxBytes int) (text string, elided int) {
 	parts := make([]string, len(d.Messages))
 	head, ideas := "Topic:\n"+prompt.Delimit("topic", d.Topic, 0)+"\n", ideaList(d.Ideas)
 	size, synthesis := len(head)+len(messagesHead)+len(ideas), -1

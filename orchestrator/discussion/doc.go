@@ -36,7 +36,7 @@
 //	select.tmpl      the leader chooses
 //	report.tmpl      the ui_creator
 //
-//	.Context  the topic, the messages, and the ideas with their scores, each delimited
+//	.Context  what [BuildContext] makes: topic, messages, ideas with scores
 //	.Size     members of the team
 //	.Members  names of those that the leader directs
 //	.Round    1, 2, …; 0 outside of the rounds

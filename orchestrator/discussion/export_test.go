@@ -10,12 +10,6 @@ var (
 	ParseIdeas = parseIdeas
 )
 
-// BuildContext returns a discussion as agents read it.
-func BuildContext(d Discussion, maxBytes int) string {
-	text, _ := buildContext(d, maxBytes)
-	return text
-}
-
 // ParseEvaluations reads an answer with the marks of the default Scorer.
 func ParseEvaluations(text string) ([]Evaluation, error) { return parseEvaluations(text, criteria) }
 

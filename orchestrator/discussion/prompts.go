@@ -7,7 +7,7 @@ var ownPrompts embed.FS
 
 // promptData is the data of every template; the package comment describes the fields.
 type promptData struct {
-	Context string // discussion; every text of agents and users in it is delimited
+	Context string // text of BuildContext; that of agents and users in it is delimited
 	Size    int
 	Members []string
 	Round   int

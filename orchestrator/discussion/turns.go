@@ -61,7 +61,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 
 // data returns what the prompt of a turn is made of.
 func (r *run) data(c *orchestrator.Context, t turn) promptData {
-	text, elided := buildContext(r.out.Discussion, r.cfg.Bounds.ContextBytes)
+	text, elided := BuildContext(r.out.Discussion, r.cfg.Bounds.ContextBytes)
 	if elided != r.elided {
 		r.elided = elided
 		r.Emit(c, EventContextElided, &Event{Count: elided})
