@@ -26,7 +26,7 @@ type TaskPlan struct {
 	Profile     string   `json:"assigned_worker_profile,omitempty" jsonschema:"empty: the one for the phase"`                  // kind of worker; "": the one for the phase
 	Priority    int      `json:"priority,omitempty" jsonschema:"higher is more important"`                                     // higher is more important
 	DependsOn   []string `json:"depends_on,omitempty" jsonschema:"IDs of tasks that must be complete before this one"`         // IDs of tasks that come first
-	Criteria    []string `json:"acceptance_criteria,omitempty" jsonschema:"what the result is reviewed against, at least one"` // what the result is reviewed against
+	Criteria    []string `json:"acceptance_criteria,omitempty" jsonschema:"what the result is reviewed against, at least one"` // criteria of the review
 	Risk        *float64 `json:"risk,omitempty" min:"0" max:"1" jsonschema:"0 (safe) to 1 (risky)"`                            // risk, 0 to 1; nil: 0.5
 }
 
@@ -106,13 +106,13 @@ type Assessment struct {
 	Trajectory string  `json:"trajectory,omitempty" jsonschema:"IMPROVING, STABLE or WORSENING"`         // anything else: it follows from the alignments
 	Repeating  bool    `json:"repeating,omitempty" jsonschema:"the worker goes in circles"`              // the worker goes in circles
 	Issue      string  `json:"issue,omitempty" jsonschema:"what is wrong"`                               // the fault in words; "": none
-	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`                          // what to do instead; "": nothing is said
+	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`                          // advice to the worker; "": nothing is said
 }
 
 // The values of WorkerResult.Status.
 const (
 	statusComplete = "complete"
-	statusWaiting  = "waiting_subtask" // for Spawn
+	statusWaiting  = "waiting_subtask" // the worker waits for the tasks of Spawn
 	statusFailed   = "failed"
 )
 
@@ -127,10 +127,10 @@ type WorkerResult struct {
 	Artifact string `json:"artifact,omitempty" jsonschema:"the text of the file at result_path, if you have not written it"`
 
 	Suggested  []Suggestion       `json:"suggested_tasks,omitempty" jsonschema:"further tasks that you suggest"`       // further tasks
-	Insights   []InsightPlan      `json:"insights,omitempty" jsonschema:"what other tasks should know"`                // what other tasks should know
+	Insights   []InsightPlan      `json:"insights,omitempty" jsonschema:"what other tasks should know"`                // knowledge for other tasks
 	Decisions  []DecisionPlan     `json:"decisions,omitempty" jsonschema:"of design"`                                  // decisions of design
-	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`          // what the director should look at; nil: nothing
-	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"` // what the worker wants to have back; nil: nothing
+	Escalation *EscalationRequest `json:"escalation,omitempty" jsonschema:"what the director should look at"`          // question to the director; nil: none
+	Checkpoint *CheckpointPlan    `json:"checkpoint,omitempty" jsonschema:"what you want to have back when you go on"` // state that the worker wants back; nil: none
 	Spawn      []Suggestion       `json:"spawn,omitempty" jsonschema:"tasks to wait for, with waiting_subtask"`        // tasks to wait for, with "waiting_subtask"
 }
 
@@ -164,7 +164,7 @@ type DecisionPlan struct {
 type EscalationRequest struct {
 	Type        string       `json:"type" enum:"NEEDS_RESEARCH,NEEDS_REPLANNING,SPEC_MISMATCH,NEEDS_CLARIFICATION,BLOCKED_EXTERNAL,SCOPE_TOO_LARGE"` // kind of question
 	Reason      string       `json:"reason"`                                                                                                         // explanation in words
-	Needs       string       `json:"needs,omitempty" jsonschema:"with BLOCKED_EXTERNAL, what is needed from outside"`                                // what is needed from outside
+	Needs       string       `json:"needs,omitempty" jsonschema:"with BLOCKED_EXTERNAL, what is needed from outside"`                                // thing that is needed from outside; "": Reason says it
 	Affected    []string     `json:"affected,omitempty"`                                                                                             // other parts that it concerns
 	Spawn       []Suggestion `json:"spawn,omitempty" jsonschema:"tasks that would help"`                                                             // tasks that would help
 	NonBlocking bool         `json:"non_blocking,omitempty" jsonschema:"you went on all the same"`                                                   // the worker went on all the same
@@ -189,9 +189,9 @@ type Answer struct {
 const (
 	ActionRetry         = "retry"          // another attempt, and retries count from zero; a paused run continues
 	ActionEdit          = "edit"           // Criteria or Spec, then retry
-	ActionAccept        = "accept"         // what was last delivered is taken as it is
+	ActionAccept        = "accept"         // the last delivery is taken as it is
 	ActionAbandon       = "abandon"        // the task
 	ActionAbandonBranch = "abandon_branch" // the task and all that need it
-	ActionProvided      = "provided"       // what is needed from outside is there
+	ActionProvided      = "provided"       // the thing from outside is there
 	ActionStop          = "stop"           // a run that is paused ends
 )

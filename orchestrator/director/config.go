@@ -19,7 +19,7 @@ type Config struct {
 	Name     string      `json:"name,omitzero" default:"director"` // name of the flow; "": "director"
 	Agents   Agents      `json:"agents,omitzero"`                  // members beside the workers
 	Profiles []Profile   `json:"profiles,omitempty"`               // kinds of workers, at least one
-	Rules    Rules       `json:"rules,omitzero"`                   // what the team computes; nil rules are the defaults
+	Rules    Rules       `json:"rules,omitzero"`                   // decisions that the team computes; nil rules are the defaults
 	Policy   Policy      `json:"policy,omitzero"`                  // choices, and what is tried again
 	Limits   team.Limits `json:"limits,omitzero"`                  // money, calls and time of a run; Calls count those of a worktree, too, but for commits, merges and removals
 	Bounds   Bounds      `json:"bounds,omitzero"`                  // sizes and times inside a run

@@ -161,9 +161,7 @@ func (r *run) withRefusals(err error) error {
 		}
 		for _, code := range []agent.Code{ErrRule, ErrNotPermitted} {
 			if errors.Is(refusal, code) && !errors.Is(err, code) {
-				with := *agent.ErrorOf(err)
-				with.Codes = append(slices.Clone(with.Codes), code)
-				err = &with
+				err = team.Fail(code, "%w", err)
 			}
 		}
 	}

@@ -23,11 +23,10 @@ const noneLeft = "no attempt is left, and "
 // lastOf says how the last attempt at a task ended.
 func lastOf(qa blackboard.QA) string {
 	how := "the last attempt failed"
-	switch qa.Kind { //nolint:exhaustive // all others fail attempts
-	case blackboard.FailedReview:
-		how = "the last review says"
-	case blackboard.MergeConflict, blackboard.MergeBroken:
+	if isMerge(qa.Kind) {
 		how = "the last merge failed"
+	} else if qa.Kind == blackboard.FailedReview {
+		how = "the last review says"
 	}
 	return how + ": " + cmp.Or(prompt.OneLine(qa.Feedback), "no reason was given")
 }
@@ -47,13 +46,13 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptError) {
 	if why.outage {
 		r.outages.lost = append(r.outages.lost, a.id)
 	}
-	then := r.after(c, &t, roleTask, t.RetryCount+1, orchestrator.Try{Err: why.err, Decision: string(why.kind), Feedback: why.text})
-	if then.route == askHuman {
+	then := r.after(c, &t, qa, t.RetryCount+1, why.err)
+	if !then.Retry && !then.giveUp {
 		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: noneLeft + lastOf(qa), QA: &qa})
 		return
 	}
 	r.direct(c, a.id, r.anew(c, &t, qa, then, blackboard.Move{Event: blackboard.EventLose, QA: &qa}))
-	if then.route == giveUp {
+	if then.giveUp {
 		r.abandon(c, a.id, givenUpPrefix+lastOf(qa)) // at once: the task is READY
 		return
 	}
@@ -71,7 +70,7 @@ func (r *run) anew(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA
 // phoenix is the one message that is left in the memory of a task after a failed attempt.
 func (r *run) phoenix(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) []providers.Message {
 	data := promptData{
-		Op: opWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: qa.Kind == blackboard.MergeConflict || qa.Kind == blackboard.MergeBroken,
+		Op: opWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: isMerge(qa.Kind),
 		Title: firstNonBlank(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
 	}
 	for _, test := range qa.Tests {
@@ -97,26 +96,15 @@ func (r *run) forget(c *orchestrator.Context, id string) {
 	r.clear(c, id, r.Policy.DropFailed)
 }
 
-// afterReview is what follows when a task is FAILED_QA after its review: another attempt, a
-// fix of the code, or a person is asked.
-func (r *run) afterReview(c *orchestrator.Context, id string, qa blackboard.QA) {
-	t, _ := r.board.Task(id)
-	r.afterFailure(c, &t, qa, r.after(c, &t, roleTask, t.RetryCount, tryOf(qa)))
-}
-
-// tryOf is a try that was reviewed or merged, as a Retrier sees it.
-func tryOf(qa blackboard.QA) orchestrator.Try {
-	return orchestrator.Try{Decision: string(qa.Kind), Feedback: qa.Feedback}
-}
-
-// afterFailure carries out what follows when a task is FAILED_QA.
+// afterFailure carries out what follows when a task is FAILED_QA: another attempt, a fix of the
+// code, or a person is asked.
 func (r *run) afterFailure(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, then next) {
-	switch then.route {
-	case askHuman:
-		r.escalateTask(c, t.ID, noneLeft+lastOf(qa))
-	case giveUp:
+	switch {
+	case then.giveUp:
 		r.abandon(c, t.ID, givenUpPrefix+lastOf(qa))
-	case phoenix:
+	case !then.Retry:
+		r.escalateTask(c, t.ID, noneLeft+lastOf(qa))
+	default:
 		if m, ok := r.rework(c, t, qa); ok {
 			r.direct(c, t.ID, r.anew(c, t, qa, then, m))
 			r.forget(c, t.ID)

@@ -101,7 +101,7 @@ func (b Courses) Decide(k Conduct) (to Course) {
 
 // Validate returns what is wrong with b, or nil.
 func (b Courses) Validate() error {
-	if !(0 <= b.OffCourse && b.OffCourse <= b.OffTopic && b.OffTopic <= b.Aligned && b.Aligned <= 100) { // also refuses NaN
+	if !(0 <= b.OffCourse && b.OffCourse <= b.OffTopic && b.OffTopic <= b.Aligned && b.Aligned <= 100) { // NaN is refused, too
 		return fmt.Errorf("want 100 >= Aligned >= OffTopic >= OffCourse >= 0, got %v, %v and %v", b.Aligned, b.OffTopic, b.OffCourse)
 	}
 	if b.Nudges < 0 {
@@ -161,7 +161,7 @@ func interval(base int, risk *float64) (int, error) {
 	if risk != nil {
 		r = *risk
 	}
-	if !(r >= 0 && r <= 1) { // also refuses NaN
+	if !(r >= 0 && r <= 1) { // NaN is refused, too
 		return 0, fmt.Errorf("director: risk is %v, want 0 to 1", r)
 	}
 	return max(1, int(math.Floor(grading.Round6(float64(base)*(1.5-r))+0.5))), nil

@@ -273,11 +273,12 @@ func (s script) play(t *testing.T) played {
 	return p
 }
 
-// sweep kills the run behind every record, and replays it in other orders.
+// sweep kills the run before every record, and replays it in other orders. TestEnds has all
+// other ways in which a process ends.
 func (s script) sweep(t *testing.T) {
 	t.Helper()
 	c, _ := s.open(t)
-	c.Quick = testing.Short()
+	c.Quick = true
 	c.Sweep(t)
 	c.Determinism(t)
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 	"github.com/convene-go/convene/providers"
@@ -57,7 +56,11 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	if t.Status == blackboard.Blocked {
 		options = externalOptions
 	}
-	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: agent.JSON(t)})
+	data, err := team.Encode(t)
+	if err != nil {
+		return err
+	}
+	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: data})
 	if now, _ := r.board.Task(id); now.Status != t.Status {
 		return ends(err)
 	}
@@ -226,16 +229,15 @@ func (r *run) dropAbandoned(c *orchestrator.Context, id string) {
 
 // edit changes criteria and spec as a person wants it.
 func (r *run) edit(c *orchestrator.Context, id string, answer Answer) {
-	changes := make([]blackboard.Change, 0, 1+len(answer.Spec))
-	if len(answer.Criteria) > 0 {
-		changes = append(changes, byDirector(id, blackboard.Edit{Criteria: answer.Criteria}))
-	}
-	for _, area := range slices.Sorted(maps.Keys(answer.Spec)) {
-		changes = append(changes, byDirector("", blackboard.SetSpec{Area: area, Value: answer.Spec[area]}))
-	}
-	for _, ch := range changes {
-		if err := r.change(c, ch); err != nil {
+	change := func(task string, do blackboard.Action) {
+		if err := r.change(c, byDirector(task, do)); err != nil {
 			r.warn(c, "answer", id, "a part of it cannot be used: %s", err)
 		}
+	}
+	if len(answer.Criteria) > 0 {
+		change(id, blackboard.Edit{Criteria: answer.Criteria})
+	}
+	for _, area := range slices.Sorted(maps.Keys(answer.Spec)) {
+		change("", blackboard.SetSpec{Area: area, Value: answer.Spec[area]})
 	}
 }

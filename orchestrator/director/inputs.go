@@ -60,15 +60,15 @@ type taskInput struct {
 type failureInput struct {
 	Kind     blackboard.FailureKind       `json:"kind"`
 	Feedback string                       `json:"feedback,omitempty"`
-	Criteria []blackboard.CriterionResult `json:"criteria,omitempty"` // that were not met
-	Files    []string                     `json:"files,omitempty"`    // that conflict
+	Criteria []blackboard.CriterionResult `json:"criteria,omitempty"` // criteria that were not met
+	Files    []string                     `json:"files,omitempty"`    // files that conflict
 }
 
 // changeInput is what the director gets for opReview: suggestions, or dependents of an
 // abandoned task.
 type changeInput struct {
 	Graph       graphInput       `json:"graph"`
-	Task        string           `json:"task"` // that suggests, or was abandoned
+	Task        string           `json:"task"` // task that suggests, or was abandoned
 	Suggestions []wireSuggestion `json:"suggestions,omitempty"`
 	Abandoned   string           `json:"abandoned,omitempty"` // why it was
 	Dependents  []string         `json:"dependents,omitempty"`
@@ -87,7 +87,7 @@ type escalationInput struct {
 type replanInput struct {
 	Graph    graphInput `json:"graph"`
 	Why      string     `json:"why"`
-	Replans  int        `json:"replans"` // that there were before
+	Replans  int        `json:"replans"` // re-plans before this one
 	Failures []string   `json:"failures,omitempty"`
 }
 
@@ -110,9 +110,9 @@ type ReviewInput struct {
 	Attempt   int                        `json:"attempt"`               // number of the attempt, from 1
 	Criteria  []Criterion                `json:"criteria"`              // acceptance criteria with their numbers
 	Summary   string                     `json:"summary,omitempty"`     // the worker's words
-	Artifact  Artifact                   `json:"artifact"`              // what was delivered
+	Artifact  Artifact                   `json:"artifact"`              // the delivered artifact
 	Diff      string                     `json:"diff,omitempty"`        // difference to the main branch; "": there are no worktrees
-	Checks    *CheckResult               `json:"checks,omitempty"`      // what a command really did
+	Checks    *CheckResult               `json:"checks,omitempty"`      // result of the command that was run; nil: none was
 	Refine    *Task                      `json:"placeholder,omitempty"` // a TEST task whose criteria are to be refined
 }
 

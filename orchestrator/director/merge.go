@@ -158,8 +158,8 @@ func (r *run) conflict(c *orchestrator.Context, t *blackboard.Task, qa blackboar
 	qa.Outcome = string(OutcomeFail)
 	r.Emit(c, EventMergeFailed, &Event{Task: t.ID, Attempt: t.Attempt, On: string(qa.Kind), Files: qa.Files})
 	r.move(c, blackboard.RoleStrategist, t.ID, blackboard.Move{Event: blackboard.EventConflict, QA: &qa})
-	then := r.after(c, t, roleMerge, t.ConflictCount+1, tryOf(qa))
-	if then.route == phoenix {
+	then := r.after(c, t, qa, t.ConflictCount+1, nil)
+	if then.Retry {
 		if err := r.askConflict(c, t, qa); err != nil {
 			return err
 		}

@@ -58,13 +58,14 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 		if t.QA != nil {
 			qa = *t.QA
 		}
-		switch qa.Kind { //nolint:exhaustive // all others are failed attempts
-		case blackboard.NoReview:
+		failures := t.RetryCount
+		if isMerge(qa.Kind) {
+			failures = t.ConflictCount
+		}
+		if qa.Kind == blackboard.NoReview {
 			r.escalateTask(c, id, qa.Feedback)
-		case blackboard.MergeConflict, blackboard.MergeBroken:
-			r.afterFailure(c, &t, qa, r.after(c, &t, roleMerge, t.ConflictCount, tryOf(qa)))
-		default:
-			r.afterReview(c, id, qa)
+		} else {
+			r.afterFailure(c, &t, qa, r.after(c, &t, qa, failures, nil))
 		}
 	}
 	for _, t := range r.board.Board().Tasks {

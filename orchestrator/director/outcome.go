@@ -92,7 +92,7 @@ func (in Input) validate() error {
 // follows from it and from what is done: see the package. Spent is of this run; Board.Spent
 // has that of the runs before which the board continues, too.
 type Outcome struct {
-	orchestrator.Outcome // without a Score; Unverified has the IDs of tasks that are complete in part
+	orchestrator.Outcome // Score is not set; Unverified has the IDs of tasks that are complete in part
 
 	End     Phase                    `json:"end"`               // phase in which the run has ended
 	Board   *blackboard.Board        `json:"board,omitempty"`   // the board at the end, see Input.Board; nil: there is none

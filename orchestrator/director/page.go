@@ -153,39 +153,30 @@ func dollars(u providers.Usage) float64 { return float64(u.Cost) / float64(provi
 
 // learnedSection shows the decisions and insights of the run.
 func learnedSection(b *blackboard.Board) page.Section {
-	s := page.Section{ID: "learned", Title: "Decisions and insights"}
-	if len(b.DesignLog) > 0 {
-		step := page.Step{Title: "Decisions"}
-		for _, d := range b.DesignLog {
-			step.Turns = append(step.Turns, page.Turn{Who: d.Area, Text: strings.TrimSpace(d.Summary + "\n\n" + d.Reason)})
-		}
-		s.Steps = append(s.Steps, step)
+	decisions, insights := page.Step{Title: "Decisions"}, page.Step{Title: "Insights"}
+	for _, d := range b.DesignLog {
+		decisions.Turns = append(decisions.Turns, page.Turn{Who: d.Area, Text: strings.TrimSpace(d.Summary + "\n\n" + d.Reason)})
 	}
-	if len(b.Insights) > 0 {
-		step := page.Step{Title: "Insights"}
-		for _, i := range b.Insights {
-			step.Turns = append(step.Turns, page.Turn{Who: cmp.Or(i.SourceTask, "Team"), What: strings.Join(i.Topic, ", "), Text: i.Summary})
-		}
-		s.Steps = append(s.Steps, step)
+	for _, i := range b.Insights {
+		insights.Turns = append(insights.Turns, page.Turn{Who: cmp.Or(i.SourceTask, "Team"), What: strings.Join(i.Topic, ", "), Text: i.Summary})
 	}
-	return s
+	return page.Section{ID: "learned", Title: "Decisions and insights", Steps: said(decisions, insights)}
 }
 
 // filesSection shows the artifacts of a run without worktrees, and those that have not
 // passed.
 func filesSection(o Outcome) page.Section {
-	s := page.Section{ID: "files", Title: "Artifacts"}
-	for _, list := range []struct {
-		title string
-		texts map[string]string
-	}{{"Passed", o.Files}, {"Not passed", o.Drafts}} {
-		step := page.Step{Title: list.title}
-		for _, name := range slices.Sorted(maps.Keys(list.texts)) {
-			step.Turns = append(step.Turns, page.Turn{Who: name, Text: list.texts[name]})
-		}
-		if len(step.Turns) > 0 {
-			s.Steps = append(s.Steps, step)
-		}
+	passed, others := page.Step{Title: "Passed"}, page.Step{Title: "Not passed"}
+	for _, path := range slices.Sorted(maps.Keys(o.Files)) {
+		passed.Turns = append(passed.Turns, page.Turn{Who: path, Text: o.Files[path]})
 	}
-	return s
+	for _, task := range slices.Sorted(maps.Keys(o.Drafts)) {
+		others.Turns = append(others.Turns, page.Turn{Who: task, Text: o.Drafts[task]})
+	}
+	return page.Section{ID: "files", Title: "Artifacts", Steps: said(passed, others)}
+}
+
+// said returns the steps that are not empty.
+func said(steps ...page.Step) []page.Step {
+	return slices.DeleteFunc(steps, func(s page.Step) bool { return len(s.Turns) == 0 })
 }

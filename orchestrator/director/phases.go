@@ -10,7 +10,7 @@ type Phase string
 
 // The phases. The last six are the ends of runs.
 const (
-	opening     Phase = "opening"     // what an earlier process has left is removed
+	opening     Phase = "opening"     // the board is taken over, and the repository opened
 	decomposing Phase = "decomposing" // the director plans the tasks
 	working     Phase = "working"     // workers, reviews and merges are under way
 	replanning  Phase = "replanning"  // the director changes the tasks; no attempt begins

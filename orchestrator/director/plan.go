@@ -219,14 +219,8 @@ func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Def
 }
 
 // liveTasks counts the tasks that are not final.
-func (r *run) liveTasks() (n int) {
-	b := r.board.Board()
-	for i := range b.Tasks {
-		if !b.Tasks[i].Final() {
-			n++
-		}
-	}
-	return n
+func (r *run) liveTasks() int {
+	return len(r.board.Board().Tasks) - len(r.board.In(blackboard.Complete, blackboard.Abandoned))
 }
 
 // profileInfos are the profiles as models see them.

@@ -80,34 +80,23 @@ func phaseOrder(given []string, profiles []Profile) []string {
 
 // checkProfiles adds what is wrong with profiles and phases to f.
 func (c Config) checkProfiles(f *team.Faults) {
-	if len(c.Profiles) == 0 {
-		f.Add("Profiles is empty, want at least one kind of worker")
-	}
-	seen := map[string]bool{}
+	f.If(len(c.Profiles) == 0, "Profiles is empty, want at least one kind of worker")
 	for i, p := range c.Profiles {
-		if p.ID == "" || seen[p.ID] {
-			f.Add("Profiles[%d]: ID is %q, want one that no earlier profile has", i, p.ID)
-		}
-		seen[p.ID] = true
+		earlier := slices.ContainsFunc(c.Profiles[:i], func(o Profile) bool { return o.ID == p.ID })
+		f.If(p.ID == "" || earlier, "Profiles[%d]: ID is %q, want one that no earlier profile has", i, p.ID)
 		for _, phase := range p.Phases {
-			if !slices.Contains(c.Policy.Phases, phase) {
-				f.Add("Profiles[%d] (%q): Phases has %q, want some of Policy.Phases, %q", i, p.ID, phase, c.Policy.Phases)
-			}
+			known := slices.Contains(c.Policy.Phases, phase)
+			f.If(!known, "Profiles[%d] (%q): Phases has %q, want some of Policy.Phases, %q", i, p.ID, phase, c.Policy.Phases)
 		}
-		if len(p.Check) > 0 && c.Agents.Check == "" {
-			f.Add("Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nothing runs it", i, p.ID, p.Check)
+		f.If(len(p.Check) > 0 && c.Agents.Check == "", "Profiles[%d] (%q): Check is %q, but Agents.Check is empty: nothing runs it", i, p.ID, p.Check)
+	}
+	names := func(field string, values []string) {
+		for i, value := range values {
+			f.If(value == "" || slices.Contains(values[:i], value), "%s[%d] is %q, want a name that is not there before", field, i, value)
 		}
 	}
-	for _, list := range []struct {
-		field  string
-		values []string
-	}{{"Policy.Phases", c.Policy.Phases}, {"Policy.Components", c.Policy.Components}} {
-		for i, value := range list.values {
-			if value == "" || slices.Contains(list.values[:i], value) {
-				f.Add("%s[%d] is %q, want a name that is not there before", list.field, i, value)
-			}
-		}
-	}
+	names("Policy.Phases", c.Policy.Phases)
+	names("Policy.Components", c.Policy.Components)
 }
 
 // profile returns the profile of that ID.

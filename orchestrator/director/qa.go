@@ -48,25 +48,25 @@ func (Strict) Decide(r Reviewed) ReviewOutcome {
 // Review is what the strategist answers about an artifact. Whether it passes follows from
 // all of it.
 type Review struct {
-	Passed   bool                      `json:"passed"`
-	Criteria []CriterionAnswer         `json:"criteria"`
-	Tests    []blackboard.TestAnalysis `json:"tests,omitempty" jsonschema:"failing tests, and whose fault it is: code_wrong, test_wrong or both"`
-	Feedback string                    `json:"feedback,omitempty"`
-	Focus    string                    `json:"focus,omitempty" jsonschema:"what the next attempt should look at first"`
-	Notes    []string                  `json:"notes,omitempty" jsonschema:"of work that passes"`
+	Passed   bool                      `json:"passed"`                                                                                            // the work passes, in the reviewer's words
+	Criteria []CriterionAnswer         `json:"criteria"`                                                                                          // an answer about each criterion
+	Tests    []blackboard.TestAnalysis `json:"tests,omitempty" jsonschema:"failing tests, and whose fault it is: code_wrong, test_wrong or both"` // failing tests
+	Feedback string                    `json:"feedback,omitempty"`                                                                                // reason in words; "": none
+	Focus    string                    `json:"focus,omitempty" jsonschema:"what the next attempt should look at first"`                           // thing to look at first; "": none
+	Notes    []string                  `json:"notes,omitempty" jsonschema:"of work that passes"`                                                  // remarks about work that passes
 
 	// Refined are the criteria that the placeholder in the input should have.
 	Refined []string `json:"refined_test_criteria,omitempty"`
 
-	PlanWrong bool `json:"plan_wrong,omitempty" jsonschema:"no attempt can pass: the tasks must be changed"`
+	PlanWrong bool `json:"plan_wrong,omitempty" jsonschema:"no attempt can pass: the tasks must be changed"` // no attempt can pass
 }
 
-// CriterionAnswer is about the criterion of that number, from 1.
+// CriterionAnswer is about one criterion.
 type CriterionAnswer struct {
-	Number      int    `json:"number"`
-	Passed      bool   `json:"passed"`
-	Reasoning   string `json:"reasoning"`
-	Suggestions string `json:"suggestions,omitempty"`
+	Number      int    `json:"number"`                // number of the criterion, from 1
+	Passed      bool   `json:"passed"`                // the criterion is met
+	Reasoning   string `json:"reasoning"`             // reason in words
+	Suggestions string `json:"suggestions,omitempty"` // advice for the next attempt; "": none
 }
 
 // tally folds a review of work with these criteria into what a gate goes by, and a result

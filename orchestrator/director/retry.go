@@ -17,19 +17,11 @@ const (
 	roleOutage = "outage"
 )
 
-// failureRoute is what follows a failed attempt.
-type failureRoute string
-
-const (
-	phoenix  failureRoute = "phoenix" // another attempt, with a wiped memory
-	askHuman failureRoute = "human"
-	giveUp   failureRoute = "abandon"
-)
-
-// next is what follows a failed attempt, and how the next one begins.
+// next is how a task begins anew after a failed attempt. Without Retry it does not: then it is
+// abandoned, or a person is asked.
 type next struct {
-	route failureRoute
 	orchestrator.Again
+	giveUp bool
 }
 
 // at is the time before which the next attempt does not begin. Zero: it may begin at once.
@@ -40,24 +32,23 @@ func (n next) at(now time.Time) time.Time {
 	return now.Add(n.After)
 }
 
-// after asks the Retrier what follows the n-th failure of a role at a task. A Retrier that
-// fails leaves the task to a person.
-func (r *run) after(c *orchestrator.Context, t *blackboard.Task, role string, n int, last orchestrator.Try) next {
+// after asks the Retrier what follows the n-th failure of a task, for which qa says why. err is
+// that of a call. A Retrier that fails leaves the task to a person.
+func (r *run) after(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, n int, err error) next {
 	n = max(n, 1)
-	of := orchestrator.Working{Role: role, ID: t.ID, Group: t.Profile, Max: r.Policy.Retry.Attempts}
-	if role == roleMerge {
-		of.Max = r.Policy.Retry.Conflicts + 1
+	of := orchestrator.Working{Role: roleTask, ID: t.ID, Group: t.Profile, Max: r.Policy.Retry.Attempts}
+	if isMerge(qa.Kind) {
+		of.Role, of.Max = roleMerge, r.Policy.Retry.Conflicts+1
 	}
 	profile, _ := r.profile(t.Profile)
-	last.Agent = agentOf(t, profile)
-	again, err := team.Again(r.Run, c, r.Rules.Retrier, of, r.job(t.ID).note(role, n, last))
-	switch {
-	case again.Retry:
-		return next{route: phoenix, Again: again}
-	case r.kept(err) == nil && r.Policy.GiveUp:
-		return next{route: giveUp}
-	}
-	return next{route: askHuman}
+	last := orchestrator.Try{Agent: agentOf(t, profile), Err: err, Decision: string(qa.Kind), Feedback: qa.Feedback}
+	again, err := team.Again(r.Run, c, r.Rules.Retrier, of, r.job(t.ID).note(of.Role, n, last))
+	return next{again, r.kept(err) == nil && !again.Retry && r.Policy.GiveUp}
+}
+
+// isMerge reports whether a merge has failed, and not an attempt.
+func isMerge(kind blackboard.FailureKind) bool {
+	return kind == blackboard.MergeConflict || kind == blackboard.MergeBroken
 }
 
 // note keeps the n-th try of a role, and returns all of them. Those of an earlier run are

@@ -12,13 +12,24 @@ import (
 )
 
 func TestRetrier(t *testing.T) {
+	const phoenix, askHuman, giveUp = "phoenix", "human", "abandon"
+	route := func(n next) string {
+		switch {
+		case n.Retry:
+			return phoenix
+		case n.giveUp:
+			return giveUp
+		}
+		return askHuman
+	}
+	failed := map[string]blackboard.QA{roleTask: {Kind: blackboard.FailedReview}, roleMerge: {Kind: blackboard.MergeConflict}}
 	// after is what follows the n-th failure of a role, by the Retrier of teams without one.
-	after := func(t *testing.T, retry Retry, role string, n int) failureRoute {
+	after := func(t *testing.T, retry Retry, role string, n int) string {
 		r := &run{Config: Config{Policy: Policy{Retry: retry, GiveUp: retry.Outages < 0}}.withDefaults(), Run: &team.Run{}, tasks: map[string]*job{}}
-		return r.after(nil, &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}, role, n, orchestrator.Try{}).route
+		return route(r.after(nil, &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}, failed[role], n, nil))
 	}
 	t.Run("BA23 B76 B77 BC18 four attempts, the fourth failure goes to a person", func(t *testing.T) {
-		for failures, want := range map[int]failureRoute{1: phoenix, 2: phoenix, 3: phoenix, 4: askHuman} {
+		for failures, want := range map[int]string{1: phoenix, 2: phoenix, 3: phoenix, 4: askHuman} {
 			assert.Equal(t, want, after(t, Retry{}, roleTask, failures), failures)
 		}
 	})
@@ -28,7 +39,7 @@ func TestRetrier(t *testing.T) {
 		assert.Equal(t, phoenix, after(t, Retry{Attempts: 2, Outages: orchestrator.None}, roleTask, 1))
 	})
 	t.Run("BA27 BC21 the fourth conflict goes to a person", func(t *testing.T) {
-		for conflicts, want := range map[int]failureRoute{1: phoenix, 2: phoenix, 3: phoenix, 4: askHuman} {
+		for conflicts, want := range map[int]string{1: phoenix, 2: phoenix, 3: phoenix, 4: askHuman} {
 			assert.Equal(t, want, after(t, Retry{}, roleMerge, conflicts), conflicts)
 		}
 		assert.Equal(t, askHuman, after(t, Retry{Conflicts: orchestrator.None}, roleMerge, 1))
@@ -38,8 +49,8 @@ func TestRetrier(t *testing.T) {
 			return orchestrator.Again{Retry: true}
 		})}}.withDefaults(), Run: &team.Run{}, tasks: map[string]*job{}}
 		task := &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}
-		assert.Equal(t, phoenix, r.after(nil, task, roleTask, orchestrator.MaxTries-1, orchestrator.Try{}).route)
-		assert.Equal(t, askHuman, r.after(nil, task, roleTask, orchestrator.MaxTries, orchestrator.Try{}).route)
+		assert.Equal(t, phoenix, route(r.after(nil, task, failed[roleTask], orchestrator.MaxTries-1, nil)))
+		assert.Equal(t, askHuman, route(r.after(nil, task, failed[roleTask], orchestrator.MaxTries, nil)))
 	})
 	t.Run("BC18 tries are kept by role, and those of an earlier run are empty", func(t *testing.T) {
 		j := new(job)

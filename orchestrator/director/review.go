@@ -204,7 +204,8 @@ func (r *run) reject(c *orchestrator.Context, id string, qa blackboard.QA) {
 	if qa.PlanWrong {
 		r.planWrong = fmt.Sprintf("the review of %s says that the plan is wrong: %s", id, prompt.OneLine(qa.Feedback))
 	}
-	r.afterReview(c, id, qa)
+	t, _ := r.board.Task(id)
+	r.afterFailure(c, &t, qa, r.after(c, &t, qa, t.RetryCount, nil))
 }
 
 // stagnates asks the gate whether the tasks are planned anew.

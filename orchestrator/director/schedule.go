@@ -22,11 +22,16 @@ func (r *run) work(c *orchestrator.Context) error {
 		if again && err == nil {
 			continue
 		}
-		r.queue.CancelAll()
-		for _, ok := r.queue.Next(); ok; _, ok = r.queue.Next() {
-			continue // branches end before the run does
-		}
+		drain(r.queue)
 		return err
+	}
+}
+
+// drain cancels the branches of a queue and waits for their ends.
+func drain[T any](q *orchestrator.Queue[T]) {
+	q.CancelAll()
+	for _, ok := q.Next(); ok; _, ok = q.Next() {
+		continue
 	}
 }
 

@@ -66,12 +66,8 @@ func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) error {
 
 // dropCheck cancels a check that is under way when an attempt ends.
 func (r *run) dropCheck(a *attempt) {
-	if a.checks == nil {
-		return
-	}
-	a.checks.CancelAll()
-	for _, ok := a.checks.Next(); ok; _, ok = a.checks.Next() {
-		continue
+	if a.checks != nil {
+		drain(a.checks)
 	}
 }
 

@@ -18,6 +18,7 @@ var held = []string{
 	"orchestrator/agent",
 	"orchestrator/delivery",
 	"orchestrator/director/portfolio",
+	"orchestrator/director",
 	"orchestrator/discussion",
 	"orchestrator/engine",
 	"orchestrator/enginetest",

@@ -8,7 +8,7 @@ import (
 
 // report is what a command wrote.
 type report struct {
-	json   bool     // as go test -json does
+	json   bool     // it is "go test -json"
 	ran    int      // tests
 	failed []string // packages and tests in them, without those that failed only because one inside of them did
 	output string   // of what failed; of a command without events, all
