@@ -195,7 +195,7 @@ func gitFailure(err error) error {
 func (r *run) prepare(c *orchestrator.Context, a *attempt) error {
 	t, _ := r.board.Task(a.id)
 	a.profile, _ = r.profile(t.Profile)
-	a.agent = agentOf(&t, a.profile)
+	a.agent = cmp.Or(t.Agent, a.profile.Agent)
 	a.resumed = t.Checkpoint != nil
 	if base := r.Bounds.Watch.Calls; base > 0 {
 		var err error

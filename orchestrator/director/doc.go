@@ -52,7 +52,6 @@
 //
 // # Events
 //
-// Each change of the board is emitted as an event: see the kinds. director.run.started and
-// .finished and director.warning.raised are those of every team. Conversations are not
-// emitted: they are in the calls of the log.
+// Each change of the board is emitted as an event: see the kinds, and those of package team.
+// Conversations are not emitted: they are in the calls of the log.
 package director

@@ -71,7 +71,7 @@ func (r *run) anew(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA
 func (r *run) phoenix(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) []providers.Message {
 	data := promptData{
 		Op: opWork, Attempt: t.Attempt, Kind: string(qa.Kind), Conflict: isMerge(qa.Kind),
-		Title: firstNonBlank(t.Title, t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
+		Title: cmp.Or(strings.TrimSpace(t.Title), t.ID), Feedback: qa.Feedback, Focus: qa.Focus, Criteria: unmet(qa.Criteria), Files: qa.Files,
 	}
 	for _, test := range qa.Tests {
 		if test.Fault != blackboard.TestWrong || t.Phase == phaseTest {
@@ -82,11 +82,6 @@ func (r *run) phoenix(c *orchestrator.Context, t *blackboard.Task, qa blackboard
 		data.Branch = r.store.name(c, t.ID, t.Attempt)
 	}
 	return r.system(c, t.ID, "phoenix.tmpl", data, fmt.Sprintf("Attempt %d at this task has failed. Begin anew.", t.Attempt))
-}
-
-func firstNonBlank(texts ...string) string {
-	i := slices.IndexFunc(texts, func(s string) bool { return strings.TrimSpace(s) != "" })
-	return texts[max(i, 0)]
 }
 
 // forget removes the worktree of a failed attempt, and with Policy.DropFailed its branch.
@@ -148,7 +143,7 @@ func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definitio
 	var criteria []string
 	for _, test := range qa.Tests {
 		if test.Fault != blackboard.TestWrong {
-			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, firstNonBlank(test.Analysis, "its code is wrong")))
+			criteria = append(criteria, fmt.Sprintf("The test %s passes: %s", test.Test, cmp.Or(strings.TrimSpace(test.Analysis), "its code is wrong")))
 		}
 	}
 	if len(criteria) == 0 {

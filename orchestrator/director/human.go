@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -151,9 +152,9 @@ func (r *run) carryOutHeld(c *orchestrator.Context) error {
 func (r *run) carryOut(c *orchestrator.Context, id string, answer Answer) error {
 	switch answer.Action {
 	case ActionAbandon:
-		return r.abandonTask(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
+		return r.abandonTask(c, id, cmp.Or(strings.TrimSpace(answer.Guidance), "a person decided so"))
 	case ActionAbandonBranch:
-		r.abandonBranch(c, id, firstNonBlank(answer.Guidance, "a person decided so"))
+		r.abandonBranch(c, id, cmp.Or(strings.TrimSpace(answer.Guidance), "a person decided so"))
 		return nil
 	}
 	r.dropAbandoned(c, id)

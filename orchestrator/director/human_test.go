@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -920,4 +921,22 @@ func TestStateOfARun(t *testing.T) {
 			require.NoError(t, engine.Close(t.Context()))
 		})
 	})
+}
+
+// A question has its task in the JSON that hosts read: names of the Go fields, money in USD.
+func TestQuestionData(t *testing.T) {
+	t.Parallel()
+	s := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAbandon}})
+	s.roles["work"] = func(a asked) any {
+		return agent.Response{Data: agent.JSON(done(a.task, a.attempt)), Usage: providers.Usage{Cost: providers.Dollars(0.5)}}
+	}
+	p := s.play(t)
+	i := slices.IndexFunc(p.log, func(rec runlog.Record) bool { return rec.Kind == runlog.Asked })
+	require.GreaterOrEqual(t, i, 0)
+	var q orchestrator.Question
+	require.NoError(t, json.Unmarshal(p.log[i].Data, &q))
+	assert.Contains(t, string(q.Data), `"id":"db_build"`)
+	assert.Contains(t, string(q.Data), `"spent":{`)
+	assert.Contains(t, string(q.Data), `"cost":0.5`)
+	assert.NotContains(t, string(q.Data), `"cost":500000000`)
 }

@@ -74,7 +74,7 @@ func TestJSON(t *testing.T) {
 		},
 		{
 			"B44 B45 so have the director's",
-			changeInput{Task: "t", Graph: graphInput{Tasks: []taskInput{{Blocked: (*wireBlocked)(&blackboard.BlockedReason{Type: blackboard.ByExternal, WaitingOn: []string{"key"}})}}}, Suggestions: wireSuggestions([]blackboard.Suggestion{{Definition: blackboard.Definition{ID: "i"}, Rationale: "r"}})},
+			changeInput{Task: "t", Graph: graphInput{Tasks: []taskInput{{Blocked: (*wireBlocked)(&blackboard.BlockedReason{Type: blackboard.ByExternal, WaitingOn: []string{"key"}})}}}, Suggestions: []wireSuggestion{{Task{ID: "i"}, "r"}}},
 			`{"graph":{"objective":"","profiles":null,"phases":null,"tasks":[{"id":"","component":"","phase":"","status":"","blocked_reason":{"type":"external","waiting_on":["key"]}}]},"task":"t",
 			"suggestions":[{"id":"i","component":"","phase":"","assigned_worker_profile":"","priority":0,"depends_on":null,"acceptance_criteria":null,"rationale":"r"}]}`,
 		},

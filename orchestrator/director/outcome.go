@@ -61,21 +61,14 @@ const (
 func (in Input) validate() error {
 	var f team.Faults
 	f.CheckAt("limits", in.Limits)
-	if strings.TrimSpace(in.Objective) == "" && in.Board == nil {
-		f.Add("objective is empty")
-	}
+	f.If(strings.TrimSpace(in.Objective) == "" && in.Board == nil, "objective is empty")
 	for _, area := range slices.Sorted(maps.Keys(in.Spec)) {
-		if strings.TrimSpace(area) == "" || !json.Valid(in.Spec[area]) {
-			f.Add("spec[%q] has no name or is no JSON", area)
-		}
+		f.If(strings.TrimSpace(area) == "" || !json.Valid(in.Spec[area]), "spec[%q] has no name or is no JSON", area)
 	}
-	if in.Board == nil && len(in.Answers) > 0 {
-		f.Add("answers is set, but board is not: no task waits for one")
-	}
+	f.If(in.Board == nil && len(in.Answers) > 0, "answers is set, but board is not: no task waits for one")
 	for _, id := range slices.Sorted(maps.Keys(in.AnsweredBy)) {
-		if _, ok := in.Answers[id]; !ok {
-			f.Add("answeredBy[%q]: answers has no %q", id, id)
-		}
+		_, answered := in.Answers[id]
+		f.If(!answered, "answeredBy[%q]: answers has no %q", id, id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(in.Answers)) {
 		if fault := in.Answers[id].fault(taskOptions); fault != "" {

@@ -80,18 +80,12 @@ func states(summary map[blackboard.State]int) string {
 }
 
 // plainly returns a state in words, such as "being worked on".
-func plainly(s blackboard.State) string {
-	switch s { //nolint:exhaustive // the names of the others are words
-	case blackboard.Active:
-		return "being worked on"
-	case blackboard.AwaitingQA:
-		return "waiting for its review"
-	case blackboard.FailedQA:
-		return "refused"
-	case blackboard.WaitingHuman:
-		return "waiting for a person"
-	}
-	return strings.ToLower(string(s))
+func plainly(s blackboard.State) string { return cmp.Or(stateWords[s], strings.ToLower(string(s))) }
+
+// stateWords has the states whose names are no words.
+var stateWords = map[blackboard.State]string{
+	blackboard.Active: "being worked on", blackboard.AwaitingQA: "waiting for its review", blackboard.FailedQA: "refused",
+	blackboard.WaitingHuman: "waiting for a person",
 }
 
 func tasksSection(b *blackboard.Board) page.Section {

@@ -98,7 +98,7 @@ func (r *run) plan(c *orchestrator.Context) ([]blackboard.Definition, error) {
 	b := r.board.Board()
 	data := promptData{MaxTasks: r.Bounds.Tasks, HasBuild: slices.Contains(r.Policy.Phases, phaseBuild)}
 	q := r.toDirector(opDecompose, "plan.tmpl", "", data, planInput{
-		Objective: b.Objective, Spec: b.Spec, Profiles: r.profileInfos(), Phases: r.Policy.Phases, Components: r.Policy.Components,
+		Objective: b.Objective, Spec: b.Spec, Profiles: each(r.Profiles, Profile.info), Phases: r.Policy.Phases, Components: r.Policy.Components,
 		MaxTasks: r.Bounds.Tasks, Left: r.left(c),
 	})
 	var tasks []blackboard.Definition
@@ -223,15 +223,13 @@ func (r *run) liveTasks() int {
 	return len(r.board.Board().Tasks) - len(r.board.In(blackboard.Complete, blackboard.Abandoned))
 }
 
-// profileInfos are the profiles as models see them.
-func (r *run) profileInfos() []profileInput { return each(r.Profiles, Profile.info) }
-
+// info returns the profile as models see it.
 func (p Profile) info() profileInput { return profileInput{p.ID, p.Phases, p.Does, p.Tools} }
 
 // graph is what the director sees of the board.
 func (r *run) graph(c *orchestrator.Context) graphInput {
 	b := r.board.Board()
-	g := graphInput{Objective: b.Objective, Spec: b.Spec, DesignLog: wireDecisions(b.DesignLog), Profiles: r.profileInfos(), Phases: r.Policy.Phases, Left: r.left(c)}
+	g := graphInput{Objective: b.Objective, Spec: b.Spec, DesignLog: wireDecisions(b.DesignLog), Profiles: each(r.Profiles, Profile.info), Phases: r.Policy.Phases, Left: r.left(c)}
 	for i := range b.Tasks {
 		g.Tasks = append(g.Tasks, taskInfo(&b.Tasks[i]))
 	}
@@ -254,11 +252,6 @@ func failureOf(qa *blackboard.QA) *failureInput {
 }
 
 // unmet are the criteria that were not met.
-func unmet(results []blackboard.CriterionResult) (failed []blackboard.CriterionResult) {
-	for _, c := range results {
-		if !c.Passed {
-			failed = append(failed, c)
-		}
-	}
-	return failed
+func unmet(results []blackboard.CriterionResult) []blackboard.CriterionResult {
+	return slices.DeleteFunc(slices.Clone(results), func(c blackboard.CriterionResult) bool { return c.Passed })
 }

@@ -69,11 +69,7 @@ func phaseOrder(given []string, profiles []Profile) []string {
 	}
 	order := []string{phasePlan, phaseBuild, phaseTest}
 	for _, p := range profiles {
-		for _, phase := range p.Phases {
-			if !slices.Contains(order, phase) {
-				order = append(order, phase)
-			}
-		}
+		order = union(order, p.Phases)
 	}
 	return order
 }

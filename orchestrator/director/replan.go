@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,7 +121,7 @@ func (r *run) replanning(c *orchestrator.Context, v replanAnswer) ([]blackboard.
 
 // abandoning are the changes by which tasks are abandoned that were not before.
 func (r *run) abandoning(c *orchestrator.Context, a abandonPlan, gone map[string]bool) ([]blackboard.Change, error) {
-	why := "re-plan: " + firstNonBlank(a.Reason, "no longer needed")
+	why := "re-plan: " + cmp.Or(strings.TrimSpace(a.Reason), "no longer needed")
 	var changes []blackboard.Change
 	var err error
 	if a.Branch {

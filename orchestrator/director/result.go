@@ -51,14 +51,10 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 		f.Add("escalation.needs is empty, want what is needed from outside")
 	}
 	for i, insight := range result.Insights {
-		if strings.TrimSpace(insight.Summary) == "" {
-			f.Add("insights[%d].summary is empty", i)
-		}
+		f.If(strings.TrimSpace(insight.Summary) == "", "insights[%d].summary is empty", i)
 	}
 	for i, d := range result.Decisions {
-		if strings.TrimSpace(d.Area) == "" || strings.TrimSpace(d.Summary) == "" {
-			f.Add("decisions[%d]: area or summary is empty", i)
-		}
+		f.If(strings.TrimSpace(d.Area) == "" || strings.TrimSpace(d.Summary) == "", "decisions[%d]: area or summary is empty", i)
 	}
 	return f.Err()
 }
@@ -66,7 +62,9 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 // accept carries out what a worker has answered: insights at once, suggestions kept for
 // their review, then its escalation, its pause or its delivery.
 func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) error {
-	r.publish(c, a.id, result.Insights)
+	for _, i := range result.Insights {
+		r.post(c, blackboard.RoleWorker, blackboard.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: a.id})
+	}
 	if len(result.Suggested) > 0 {
 		suggested := each(result.Suggested, func(s Suggestion) blackboard.Suggestion {
 			return blackboard.Suggestion{Definition: s.definition(), Rationale: s.Rationale}
@@ -87,13 +85,6 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) e
 		return fails(blackboard.Crashed, "the worker gave up: %s", prompt.OneLine(result.Summary))
 	}
 	return r.deliver(c, a, result)
-}
-
-// publish posts insights of a worker.
-func (r *run) publish(c *orchestrator.Context, task string, insights []InsightPlan) {
-	for _, i := range insights {
-		r.post(c, blackboard.RoleWorker, blackboard.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: task})
-	}
 }
 
 // post adds an insight, unless it is a duplicate.

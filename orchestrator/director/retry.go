@@ -1,6 +1,7 @@
 package director
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -41,7 +42,7 @@ func (r *run) after(c *orchestrator.Context, t *blackboard.Task, qa blackboard.Q
 		of.Role, of.Max = roleMerge, r.Policy.Retry.Conflicts+1
 	}
 	profile, _ := r.profile(t.Profile)
-	last := orchestrator.Try{Agent: agentOf(t, profile), Err: err, Decision: string(qa.Kind), Feedback: qa.Feedback}
+	last := orchestrator.Try{Agent: cmp.Or(t.Agent, profile.Agent), Err: err, Decision: string(qa.Kind), Feedback: qa.Feedback}
 	again, err := team.Again(r.Run, c, r.Rules.Retrier, of, r.job(t.ID).note(of.Role, n, last))
 	return next{again, r.kept(err) == nil && !again.Retry && r.Policy.GiveUp}
 }
@@ -64,24 +65,13 @@ func (j *job) note(role string, n int, last orchestrator.Try) []orchestrator.Try
 	return slices.Clone(j.tries[role])
 }
 
-// agentOf is the worker of a task's next attempt.
-func agentOf(t *blackboard.Task, p Profile) string {
-	if t.Agent != "" {
-		return t.Agent
-	}
-	return p.Agent
-}
-
 // wakeAt has the loop look again at a time at which an attempt may begin. No worker's place
 // is taken until then.
 func (r *run) wakeAt(until time.Time) {
 	if until.IsZero() {
 		return
 	}
-	r.wakes = append(r.wakes, until)
-	if until.After(r.lastWake) {
-		r.lastWake = until
-	}
+	r.wakes, r.lastWake = append(r.wakes, until), slices.MaxFunc([]time.Time{until, r.lastWake}, time.Time.Compare)
 }
 
 // beginWakes begins the waits, each in a branch, and ends them if nothing waits any more.
@@ -102,12 +92,6 @@ func (r *run) beginWakes(c *orchestrator.Context) {
 	if c.Now().Before(r.lastWake) && !slices.ContainsFunc(r.board.Board().Tasks, waits) {
 		r.stopAll(wakeKeys)
 	}
-}
-
-// rests reports whether a task waits for the time of its next attempt.
-func (r *run) rests(c *orchestrator.Context, id string) bool {
-	t, _ := r.board.Task(id)
-	return c.Now().Before(t.NotBefore)
 }
 
 // outages are failures of agents in a row at different tasks.

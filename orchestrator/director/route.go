@@ -17,7 +17,8 @@ func (r *run) route(c *orchestrator.Context, d *blackboard.Definition) error {
 		return nil
 	}
 	chosen, err := rule(r, c, d.ID, "Router", func() (routing.Route, error) {
-		route, err := r.Rules.Router.Route(c, requestOf(d), slices.Clone(targets))
+		words := fmt.Sprintf("%s\n%s\n%s %s\n%s", d.Title, d.Description, d.Phase, d.Component, strings.Join(d.Criteria, "\n"))
+		route, err := r.Rules.Router.Route(c, strings.TrimSpace(words), slices.Clone(targets))
 		if err == nil {
 			err = route.Check(targets)
 		}
@@ -43,11 +44,6 @@ func (r *run) targets(phase string) (all []routing.Target) {
 		return nil
 	}
 	return all
-}
-
-// requestOf is a task in words.
-func requestOf(d *blackboard.Definition) string {
-	return strings.TrimSpace(fmt.Sprintf("%s\n%s\n%s %s\n%s", d.Title, d.Description, d.Phase, d.Component, strings.Join(d.Criteria, "\n")))
 }
 
 // routed returns changes in which every new task has a profile. The board accepts them: while

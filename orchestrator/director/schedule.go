@@ -27,14 +27,6 @@ func (r *run) work(c *orchestrator.Context) error {
 	}
 }
 
-// drain cancels the branches of a queue and waits for their ends.
-func drain[T any](q *orchestrator.Queue[T]) {
-	q.CancelAll()
-	for _, ok := q.Next(); ok; _, ok = q.Next() {
-		continue
-	}
-}
-
 // turn begins what is due and waits for the end of a branch. It says whether there may be
 // more to do.
 func (r *run) turn(c *orchestrator.Context) (again bool, err error) {
@@ -173,7 +165,10 @@ func (r *run) next(c *orchestrator.Context) (id string, ok bool, err error) {
 // scheduled is the first task in the Scheduler's order that the limits allow to begin.
 func (r *run) scheduled(c *orchestrator.Context) (id string, ok bool, err error) {
 	limits, active := r.workerLimits(), r.board.Nodes(blackboard.Active)
-	ready := slices.DeleteFunc(r.board.Nodes(blackboard.Ready), func(n routing.Node) bool { return r.rests(c, n.ID) })
+	ready := slices.DeleteFunc(r.board.Nodes(blackboard.Ready), func(n routing.Node) bool {
+		t, _ := r.board.Task(n.ID)
+		return c.Now().Before(t.NotBefore)
+	})
 	r.held = nil
 	if len(active) >= max(limits.Global, 1) || len(ready) == 0 {
 		return "", false, nil

@@ -28,7 +28,8 @@ func (r *run) beginSuggestions() {
 // reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
 // answer that cannot be used approves none.
 func (r *run) reviewSuggestions(c *orchestrator.Context, task string, suggested []blackboard.Suggestion) error {
-	q := r.toDirector(opReview, "change.tmpl", task, promptData{}, changeInput{Graph: r.graph(c), Task: task, Suggestions: wireSuggestions(suggested)})
+	shown := each(suggested, func(s blackboard.Suggestion) wireSuggestion { return wireSuggestion{Task(s.Definition), s.Rationale} })
+	q := r.toDirector(opReview, "change.tmpl", task, promptData{}, changeInput{Graph: r.graph(c), Task: task, Suggestions: shown})
 	answer, err := ask(r, c, q, func(v changeReview) error {
 		for i, s := range v.Suggestions {
 			if s.Number < 1 || s.Number > len(suggested) {
@@ -83,7 +84,7 @@ func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d blackboar
 	if err != nil {
 		why = prompt.OneLine(err.Error())
 		r.post(c, blackboard.RoleDirector, blackboard.Insight{
-			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", firstNonBlank(d.Title, d.ID), why),
+			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", cmp.Or(strings.TrimSpace(d.Title), d.ID), why),
 		})
 		return "rejected", why
 	}

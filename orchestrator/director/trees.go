@@ -68,15 +68,6 @@ func (f *artifactStore) lacks(task string) bool {
 	return f.agent == "" && !kept
 }
 
-// tree is the worktree of an attempt.
-func (f *artifactStore) tree(task string, n int) (worktree.Tree, bool) {
-	i := slices.IndexFunc(f.trees[task], func(t worktree.Tree) bool { return t.Attempt == n })
-	if i < 0 {
-		return worktree.Tree{}, false
-	}
-	return f.trees[task][i], true
-}
-
 // newTree makes the worktree of an attempt.
 func (r *run) newTree(c *orchestrator.Context, req trees.CreateRequest) (trees.Created, error) {
 	got, err := r.store.git.Create(c, req)
@@ -143,8 +134,10 @@ func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (trees.Inspec
 
 // treeOf is the worktree of what was delivered last.
 func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree, error) {
-	if tree, ok := r.store.tree(t.ID, t.Attempt); ok {
-		return tree, nil
+	for _, tree := range r.store.trees[t.ID] {
+		if tree.Attempt == t.Attempt {
+			return tree, nil
+		}
 	}
 	got, err := r.newTree(c, trees.CreateRequest{Task: t.ID, Attempt: t.Attempt, Base: t.Frozen.Commit}) // it was delivered in another run
 	return got.Tree, err

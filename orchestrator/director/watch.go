@@ -71,6 +71,14 @@ func (r *run) dropCheck(a *attempt) {
 	}
 }
 
+// drain cancels the branches of a queue and waits for their ends.
+func drain[T any](q *orchestrator.Queue[T]) {
+	q.CancelAll()
+	for _, ok := q.Next(); ok; _, ok = q.Next() {
+		continue
+	}
+}
+
 // shownMessages is how many of the last messages the guardian sees.
 const shownMessages = 30
 

@@ -69,12 +69,6 @@ func wireInsights(all []blackboard.Insight) []wireInsight {
 	return each(all, func(i blackboard.Insight) wireInsight { return wireInsight(i) })
 }
 
-func wireSuggestions(all []blackboard.Suggestion) []wireSuggestion {
-	return each(all, func(s blackboard.Suggestion) wireSuggestion {
-		return wireSuggestion{Task(s.Definition), s.Rationale}
-	})
-}
-
 // each returns the list of what of makes of the elements. Nil stays nil.
 func each[A, B any](list []A, of func(A) B) []B {
 	if list == nil {

@@ -30,34 +30,25 @@ func Worker(model providers.Model, tools ...agent.Tool) ModelWorker {
 	return ModelWorker{agent.LLM{Model: model, Tools: tools, MaxTurns: workerTurns}}
 }
 
-// Call implements [agent.Agent].
+// Call implements [agent.Agent]. It makes the worktree clean, and takes out of a further
+// slice's request what is not for the model.
 func (w ModelWorker) Call(ctx context.Context, req agent.Request) (agent.Response, error) {
-	ctx, req, err := prepareSlice(ctx, req)
-	if err != nil {
-		return agent.Response{}, err
-	}
-	return w.LLM.Call(ctx, req)
-}
-
-// prepareSlice makes the worktree clean, and takes out of a further slice's request what
-// is not for the model.
-func prepareSlice(ctx context.Context, req agent.Request) (context.Context, agent.Request, error) {
 	var in struct {
 		Worktree *trees.Place `json:"worktree"`
 	}
 	if len(req.Input) > 0 {
 		if err := json.Unmarshal(req.Input, &in); err != nil {
-			return ctx, req, fmt.Errorf("director: read Input: %w", err)
+			return agent.Response{}, fmt.Errorf("director: read Input: %w", err)
 		}
 	}
 	if in.Worktree != nil {
 		if err := worktree.ResetFolder(ctx, in.Worktree.Path, in.Worktree.Branch, in.Worktree.Commit); err != nil {
-			return ctx, req, fmt.Errorf("director: %w", err)
+			return agent.Response{}, fmt.Errorf("director: %w", err)
 		}
 		ctx = trees.WithPlace(ctx, *in.Worktree)
 	}
 	if req.Op == opContinue {
 		req.Input = nil // its prompt and its history say it
 	}
-	return ctx, req, nil
+	return w.LLM.Call(ctx, req)
 }

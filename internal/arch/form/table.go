@@ -19,6 +19,7 @@ var held = []string{
 	"orchestrator/delivery",
 	"orchestrator/director/portfolio",
 	"orchestrator/director",
+	"orchestrator/director",
 	"orchestrator/discussion",
 	"orchestrator/engine",
 	"orchestrator/enginetest",

@@ -11,14 +11,14 @@ type report struct {
 	json   bool     // it is "go test -json"
 	ran    int      // tests
 	failed []string // packages and tests in them, without those that failed only because one inside of them did
-	output string   // of what failed; of a command without events, all
+	output string   // output of the failures; all of a command without events
 }
 
 // parse reads the output of a command. Lines that are no events are output.
 func parse(out string) report {
 	var r report
 	var plain strings.Builder
-	said, failed := map[string][]string{}, map[string]bool{} // by name
+	said, failed := map[string][]string{}, map[string]bool{} // keys: names
 	for line := range strings.Lines(out) {
 		var e struct{ Action, Package, Test, Output, ImportPath string }
 		if json.Unmarshal([]byte(line), &e) != nil || e.Action == "" {
