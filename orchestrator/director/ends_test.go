@@ -230,7 +230,7 @@ func ends(t *testing.T) map[string]script {
 		"waiting_human, partial: B77 no attempt is left":          doomed().also(define("api_plan"), define("db_test", "db_build")),
 		"waiting_human, failed: B77 no attempt is left":           doomed().inTrees(),
 		"waiting_human, failed: BA29 no review":                   one(roles{"qa": always("rubbish")}),
-		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }),
+		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }).killed(),
 		"waiting_human, failed: B62 something from outside":       escalated("BLOCKED_EXTERNAL", nil),
 		"waiting_human, failed: B61 the director does not know":   escalated("NEEDS_CLARIFICATION", director.Resolution{}),
 		"waiting_human, failed: BC56 a split that cannot be used": escalated("SCOPE_TOO_LARGE", director.Decomposition{}),
@@ -262,6 +262,12 @@ func causes() map[agent.Code]script {
 		director.ErrInput: blank, director.ErrRule: dear, director.ErrWorktree: dirty,
 		director.ErrDecomposition: {cfg: bare(), roles: roles{"decompose": always("rubbish")}},
 	}
+}
+
+// killed is a case whose sweep only kills.
+func (s script) killed() script {
+	s.long = true
+	return s
 }
 
 // limited is a run of six calls, which has so many: the repository is opened, a worktree

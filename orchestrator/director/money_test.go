@@ -337,7 +337,7 @@ func TestSharesEnd(t *testing.T) {
 func TestSharesSweep(t *testing.T) {
 	t.Parallel()
 	dice := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // chance that can be repeated
-	for n := range 8 {
+	for n := range 4 {
 		t.Run(fmt.Sprint("BC65 BX30 ", n), func(t *testing.T) {
 			s := shares(func(_ string, most int64) int64 { return 1 + dice.Int64N(most) })
 			s.sweep(t)
