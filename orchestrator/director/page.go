@@ -25,21 +25,17 @@ func (o Outcome) Result() string {
 		parts = append(parts, "## "+path+"\n\n"+o.Files[path])
 	}
 	if o.Branch != "" && o.Board != nil {
+		words := map[string]string{}
+		for _, t := range o.Board.Tasks {
+			words[t.ID] = cmp.Or(t.Summary, t.Title)
+		}
 		for _, path := range slices.Sorted(maps.Keys(o.Board.Files)) {
-			parts = append(parts, "- "+path+": "+o.summaryOf(o.Board.Files[path].Task))
+			task := o.Board.Files[path].Task
+			parts = append(parts, "- "+path+": "+cmp.Or(words[task], task))
 		}
 		return strings.Join(parts, "\n")
 	}
 	return strings.Join(parts, "\n\n")
-}
-
-func (o Outcome) summaryOf(task string) string {
-	for _, t := range o.Board.Tasks {
-		if t.ID == task {
-			return cmp.Or(t.Summary, t.Title, t.ID)
-		}
-	}
-	return task
 }
 
 // Page returns the HTML page of a run: the result, then the tasks with their attempts,

@@ -56,7 +56,7 @@ type Gates struct {
 	Stagnation grading.Gate[Setbacks, bool]          `json:"stagnation"` // true: the tasks are planned anew; nil: Patience{}
 }
 
-// Graders judge in the place of agents. Nil asks the agent.
+// Graders judge in the place of agents. Nil asks the agent. An error means that there is no grade.
 type Graders struct {
 	Work    orchestrator.Grader[ReviewInput, Review]     // reviews what was delivered; nil: Agents.Strategist
 	Conduct orchestrator.Grader[AssessInput, Assessment] // checks a worker; nil: Agents.Guardian, if there is one
