@@ -103,7 +103,7 @@ func TestRulesThatMeddle(t *testing.T) {
 				score, err := byDefault.Scorer.Score(marks)
 				clear(marks)
 				return score, err
-			}), byDefault.Scorer.(grading.Named)}, //nolint:errcheck // it is grading.Weighted
+			}), byDefault.Scorer.(grading.Named)},
 		}
 		outcome := func(rules discussion.Rules) string {
 			cfg := discussion.Standard(nil)

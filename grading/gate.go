@@ -53,7 +53,7 @@ func GateWith[S, D any](decide func(s S) D) Gate[S, D] { return GateFunc[S, D](d
 
 // At returns gate for work that has no threshold: it decides by this one, in the place of
 // Standing.Threshold.
-func At[D any](threshold float64, gate Gate[Standing, D]) Gate[Standing, D] {
+func At[D any](threshold float64, gate Gate[Standing, D]) Gate[Standing, D] { //nolint:iface // a Gate, as its argument: its type does not matter
 	return at[D]{gate, threshold}
 }
 

@@ -43,7 +43,7 @@ func faultOf(err error, lead string) Faults {
 	if found, ok := errors.AsType[Faults](err); ok {
 		return found
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // one that wraps several is no list
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all Faults
 		for _, one := range several.Unwrap() {
 			all = append(all, faultOf(one, lead)...)

@@ -107,7 +107,7 @@ func (d Definition[C, I, O]) agents(cfg C, rules any) (names []string) {
 	if d.Agents != nil {
 		names = d.Agents(cfg)
 	} else if agents := reflect.ValueOf(cfg).FieldByName("Agents"); agents.IsValid() {
-		find(agents, "", 0, func(agent, _ string) { names = append(names, agent) })
+		find(agents, func(agent, _ string) { names = append(names, agent) })
 	}
 	if rules != nil {
 		names = append(names, ruleAgents(rules)...)

@@ -14,7 +14,7 @@ type Draft[A any] struct {
 // orchestrator.Refine: how says how often, and what passes. The prompts of both are made of a
 // [Draft]. how.Try and how.Grade are set by it; an Again.Agent of how.Retrier writes the next
 // try in the writer's place.
-func Refine[A any](c *orchestrator.Context, r *Run, writer Seat[A], critic Seat[orchestrator.Verdict], how orchestrator.Refinement[A], data any) (orchestrator.Refined[A], error) {
+func Refine[A any](c *orchestrator.Context, r *Run, writer Seat[A], critic Seat[orchestrator.Verdict], how orchestrator.Refinement[A], data any) (orchestrator.Refined[A], error) { //nolint:revive // the run and its Context come first in all functions of this kind
 	how.Try = func(c *orchestrator.Context, last orchestrator.Refined[A]) (A, error) {
 		seat := writer
 		if last.Agent != "" {

@@ -2,7 +2,6 @@ package team
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -105,29 +104,46 @@ func eachRule(group, defaults reflect.Value, path string, do func(path string, r
 // values: what data does not mention is the default's, and a zero is a zero. The error has
 // all faults.
 func DecodeRules[R any](data []byte, rules *R, defaults R) error {
-	read := plainRules(reflect.ValueOf(defaults))
+	byDefault := reflect.ValueOf(defaults)
+	read := plainRules(byDefault, byDefault, "", &Faults{})
 	if err := Decode(data, read.Addr().Interface()); err != nil {
 		return err
 	}
 	return takeRules(data, reflect.ValueOf(rules).Elem(), read)
 }
 
-// plainRules returns a copy of a group in which each field has the type of its default.
-func plainRules(defaults reflect.Value) reflect.Value {
+// EncodeRules returns the JSON of a group of rules, without the rules that are nil. A rule
+// that is not of its default's type is the program's own: the error names it.
+func EncodeRules[R any](rules, defaults R) ([]byte, error) {
+	var f Faults
+	plain := plainRules(reflect.ValueOf(rules), reflect.ValueOf(defaults), "Rules.", &f)
+	if err := f.Err(); err != nil {
+		return nil, err
+	}
+	return Encode(plain.Interface())
+}
+
+// plainRules returns a struct with copies of the rules of a group that are not nil. Its fields
+// have the types of the rules in the place of interfaces.
+func plainRules(group, defaults reflect.Value, path string, f *Faults) reflect.Value {
 	var fields []reflect.StructField
 	var values []reflect.Value
-	for i := range defaults.NumField() {
-		field, value := defaults.Type().Field(i), defaults.Field(i)
+	for i := range group.NumField() {
+		field, rule := group.Type().Field(i), group.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
-		case field.Tag.Get("json") == "-":
+		case name == "-" || rule.IsZero():
 			continue
-		case value.Kind() == reflect.Struct:
-			value = plainRules(value)
+		case rule.Kind() == reflect.Struct:
+			rule = plainRules(rule, defaults.Field(i), path+field.Name+".", f)
+		case rule.Elem().Type() != defaults.Field(i).Elem().Type():
+			f.Add("%s%s is the program's own and has no JSON", path, field.Name)
+			continue
 		default:
-			value = clone(value.Elem())
+			rule = clone(rule.Elem())
 		}
-		fields = append(fields, reflect.StructField{Name: field.Name, Type: value.Type(), Tag: field.Tag})
-		values = append(values, value)
+		fields = append(fields, reflect.StructField{Name: field.Name, Type: rule.Type(), Tag: reflect.StructTag(`json:"` + name + `"`)})
+		values = append(values, rule)
 	}
 	plain := reflect.New(reflect.StructOf(fields)).Elem()
 	for i, value := range values {
@@ -143,50 +159,18 @@ func takeRules(data []byte, group, read reflect.Value) error {
 		return fmt.Errorf("rules: %w", err)
 	}
 	for i := range read.NumField() {
-		name, _, _ := strings.Cut(read.Type().Field(i).Tag.Get("json"), ",")
-		if _, ok := members[name]; !ok {
-			continue
-		}
-		into := group.FieldByName(read.Type().Field(i).Name)
-		if into.Kind() == reflect.Interface {
+		field := read.Type().Field(i)
+		member, ok := members[field.Tag.Get("json")]
+		into := group.FieldByName(field.Name)
+		switch {
+		case !ok:
+		case into.Kind() == reflect.Interface:
 			into.Set(read.Field(i))
-		} else if err := takeRules(members[name], into, read.Field(i)); err != nil {
-			return err
+		default:
+			if err := takeRules(member, into, read.Field(i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
-}
-
-// EncodeRules returns the JSON of a group of rules, without the rules that are nil. A rule
-// that is not of its default's type is the program's own: the error names it.
-func EncodeRules[R any](rules, defaults R) ([]byte, error) {
-	return encodeRules(reflect.ValueOf(rules), reflect.ValueOf(defaults), "Rules.")
-}
-
-func encodeRules(group, defaults reflect.Value, path string) ([]byte, error) {
-	members := map[string]json.RawMessage{}
-	var faults []error
-	for i := range group.NumField() {
-		field, rule := group.Type().Field(i), group.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		var data []byte
-		var err error
-		switch {
-		case name == "-" || rule.IsZero():
-			continue
-		case rule.Kind() == reflect.Interface && rule.Elem().Type() != defaults.Field(i).Elem().Type():
-			err = fmt.Errorf("%s%s is the program's own and has no JSON", path, field.Name)
-		case rule.Kind() == reflect.Struct:
-			data, err = encodeRules(rule, defaults.Field(i), path+field.Name+".")
-		case rule.Elem().Kind() == reflect.Struct:
-			data, err = Encode(rule.Elem().Interface())
-		default:
-			data, err = json.Marshal(rule.Interface())
-		}
-		members[name], faults = data, append(faults, err)
-	}
-	if err := errors.Join(faults...); err != nil {
-		return nil, err
-	}
-	return json.Marshal(members)
 }

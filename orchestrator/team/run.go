@@ -140,7 +140,7 @@ func (r *Run) IsHostError(err error) bool {
 
 // Decide asks a Gate, as [Rule] does, which gets a copy of s. A decision that is not one of
 // known is an error.
-func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string, gate grading.Gate[S, D], s S, known ...D) (D, error) {
+func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string, gate grading.Gate[S, D], s S, known ...D) (D, error) { //nolint:revive // the run and its Context come first in all functions of this kind
 	return Rule(r, c, who, name, func() (D, error) {
 		d := gate.Decide(Clone(s))
 		if !slices.Contains(known, d) {
@@ -152,7 +152,7 @@ func Decide[S any, D ~string](r *Run, c *orchestrator.Context, who, name string,
 
 // Figure asks a rule for a figure from 0 to most, as [Rule] does, and returns it with six
 // decimals. Any other figure is an error, beside which Figure returns 0.
-func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask func() (float64, error)) (float64, error) {
+func Figure(r *Run, c *orchestrator.Context, who, name string, most float64, ask func() (float64, error)) (float64, error) { //nolint:revive // the run and its Context come first in all functions of this kind
 	x, err := Rule(r, c, who, name, func() (float64, error) {
 		x, err := ask()
 		if err == nil && !(x >= 0 && x <= most) { // NaN is refused, too
@@ -190,7 +190,7 @@ func Rank(r *Run, c *orchestrator.Context, who string, ranker grading.Ranker, en
 // Select asks a Selector, as [Rule] does, and returns the indexes of the candidates that it
 // selects. The Selector gets copies, and may be given no candidate. To select one that is unknown, inactive or selected before is an error, and so is
 // to select more than need.Count.
-func Select(r *Run, c *orchestrator.Context, who string, selector routing.Selector, candidates []routing.Candidate, need routing.Need) ([]int, error) {
+func Select(r *Run, c *orchestrator.Context, who string, selector routing.Selector, candidates []routing.Candidate, need routing.Need) ([]int, error) { //nolint:revive // the run and its Context come first in all functions of this kind
 	return Rule(r, c, who, "Rules.Selector", func() (chosen []int, _ error) {
 		for _, p := range selector.Select(Clone(candidates), Clone(need)) {
 			i := slices.IndexFunc(candidates, func(known routing.Candidate) bool { return known.ID == p.ID })

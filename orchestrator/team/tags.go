@@ -27,7 +27,7 @@ import (
 // config is a pointer to a struct. A tag that cannot be read is a mistake in the team's
 // code: Defaults panics.
 func Defaults(config any) {
-	each(reflect.ValueOf(config).Elem(), "", func(_ string, f reflect.StructField, v reflect.Value) {
+	walk(reflect.ValueOf(config).Elem(), "", func(_ string, f reflect.StructField, v reflect.Value) {
 		if text, ok := f.Tag.Lookup("default"); ok && v.IsZero() {
 			v.Set(parsed(f.Name, v.Type(), text))
 		}
@@ -52,10 +52,7 @@ func (f *Faults) Check(config any) { f.CheckAt("", config) }
 func (f *Faults) CheckAt(path string, part any) {
 	own := reflect.New(reflect.TypeOf(part)).Elem()
 	own.Set(clone(reflect.ValueOf(part)))
-	if path != "" {
-		path += "."
-	}
-	each(own, path, f.field)
+	walk(own, path, f.field)
 }
 
 // field adds what the tags of one field do not allow.
@@ -146,44 +143,44 @@ func parsed(name string, t reflect.Type, tag string) reflect.Value {
 	return v.Elem()
 }
 
-// each calls do with each exported field of a struct and of the structs in it: in fields,
-// lists, maps and pointers.
-func each(v reflect.Value, path string, do func(path string, f reflect.StructField, v reflect.Value)) {
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		if !f.IsExported() {
-			continue
-		}
-		do(path+f.Name, f, v.Field(i))
-		at := path + f.Name
-		if f.Anonymous {
-			at = strings.TrimSuffix(path, ".")
-		}
-		inside(v.Field(i), at, do)
+// walk calls do with what is in a value, at any depth and in the order of the source: each
+// exported field of structs, and each element of lists and maps, which is no field. Those of
+// maps are put back.
+func walk(v reflect.Value, path string, do func(path string, f reflect.StructField, v reflect.Value)) {
+	if strings.Count(path, ".") > 16 { // it may point to itself
+		return
 	}
-}
-
-// inside calls each for the structs in a value. Those in a map are put back.
-func inside(v reflect.Value, path string, do func(path string, f reflect.StructField, v reflect.Value)) {
+	visit := func(at string, v reflect.Value) {
+		do(at, reflect.StructField{}, v)
+		walk(v, at, do)
+	}
 	switch v.Kind() { //nolint:exhaustive // nothing is in the others
 	case reflect.Struct:
-		if path != "" {
-			path += "."
+		for i := range v.NumField() {
+			f := v.Type().Field(i)
+			if !f.IsExported() {
+				continue
+			}
+			at := strings.TrimPrefix(path+"."+f.Name, ".")
+			do(at, f, v.Field(i))
+			if f.Anonymous {
+				at = path
+			}
+			walk(v.Field(i), at, do)
 		}
-		each(v, path, do)
 	case reflect.Pointer:
 		if !v.IsNil() {
-			inside(v.Elem(), path, do)
+			walk(v.Elem(), path, do)
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			inside(v.Index(i), fmt.Sprintf("%s[%d]", path, i), do)
+			visit(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 		}
 	case reflect.Map:
 		for _, key := range sortedKeys(v) {
 			own := reflect.New(v.Type().Elem()).Elem()
 			own.Set(v.MapIndex(key))
-			inside(own, fmt.Sprintf("%s[%v]", path, key), do)
+			visit(fmt.Sprintf("%s[%v]", path, key), own)
 			v.SetMapIndex(key, own)
 		}
 	}

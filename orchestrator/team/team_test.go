@@ -1,7 +1,6 @@
 package team_test
 
 import (
-	"embed"
 	"encoding/json"
 	"errors"
 	"math"
@@ -18,9 +17,6 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
-
-//go:embed prompts/*.tmpl
-var prompts embed.FS
 
 type phase string
 
