@@ -190,7 +190,7 @@ func TestConfigJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(data, &again))
 	assert.Equal(t, whole, again)
 	assert.Contains(t, string(data), `"estCost":0.2,"estTime":"5m0s"`)
-	assert.Contains(t, string(data), `"rules":{"ranker":{"latest":true},"retrier":{"max":4,"wait":"0s","factor":1.5,"longest":"1m0s","fresh":false,"final":false},"scorer":{"article":1}}`)
+	assert.Contains(t, string(data), `"rules":{"scorer":{"article":1},"ranker":{"latest":true},"retrier":{"max":4,"wait":"0s","factor":1.5,"longest":"1m0s","fresh":false,"final":false}}`)
 	assert.Contains(t, string(data), `"limits":{"calls":9,"time":"1h0m0s","estimate":0.05},"bounds":{"stepLimit":2,"timeout":"1m30s"}`)
 
 	data, err = json.Marshal(research.Config{Rules: research.Rules{Admit: func(research.Input) error { return nil }}, Prompts: fstest.MapFS{}})
