@@ -29,7 +29,9 @@ func DecodeLenient(data []byte, v any) error { return dialect.DecodeLenient(data
 
 // MaxRetries is the member "maxRetries" of a JSON, a number of further tries. It is read as
 // Attempts, which has been read before and then is 0. It stands in a struct beside the fields.
-type MaxRetries struct{ Attempts *int }
+type MaxRetries struct {
+	Attempts *int // number of all tries, which is set; it must not be nil
+}
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (m *MaxRetries) UnmarshalJSON(data []byte) error {

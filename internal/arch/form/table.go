@@ -26,6 +26,7 @@ var held = []string{
 	"orchestrator/hierarchy",
 	"orchestrator/internal/...",
 	"orchestrator/research",
+	"orchestrator/team",
 	"orchestrator/team/page",
 	"orchestrator/team/prompt",
 	"orchestrator/teamtest",

@@ -35,7 +35,7 @@ type Source struct {
 // files. A file of the host that Samples does not name is a fault.
 func New(s Source) (Set, error) {
 	if _, err := fs.Stat(s.Own, "prompts"); err == nil {
-		s.Own, _ = fs.Sub(s.Own, "prompts") //nolint:errcheck // it is a valid name
+		s.Own, _ = fs.Sub(s.Own, "prompts")
 	}
 	root := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
 		"data": func(label, body string) string { return Delimit(label, body, s.Quote) },
