@@ -145,12 +145,6 @@ func ends() map[string]debate {
 	}
 }
 
-// whole are ends that are swept with every fault. Of the others, which differ from these in
-// their last phase, processes are only killed.
-var whole = map[string]bool{
-	"completed": true, "completed, much goes wrong": true, "partial, ungraded": true, "out-of-budget, money": true, "failed, kickoff": true,
-}
-
 func TestEnds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{"canceled": true} // see canceledAt
@@ -165,10 +159,7 @@ func TestEnds(t *testing.T) {
 			assert.Equal(t, discussion.Phase(status), out.Discussion.Phase)
 			assert.Equal(t, status == "completed" || status == "partial", err == nil)
 			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, len(out.Unverified) > 0)
-			c.Quick = !whole[name]
-			if testing.Short() {
-				c.Quick = true
-			}
+			c.Quick = testing.Short()
 			c.Determinism(t)
 			c.Sweep(t)
 		})
