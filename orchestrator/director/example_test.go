@@ -27,7 +27,7 @@ func answers(answer any) agent.Agent {
 // small is a team whose members are functions: with director.Worker and agent.LLM they
 // are models.
 func small() agent.Roster {
-	worker := answers(director.WorkerResult{Status: director.StatusComplete, ResultPath: "todo.md", Artifact: "A table of todos.", Summary: "done"})
+	worker := answers(director.WorkerResult{Status: "complete", ResultPath: "todo.md", Artifact: "A table of todos.", Summary: "done"})
 	return agent.Roster{
 		"ann": answers(director.Decomposition{Tasks: []director.TaskPlan{
 			{ID: "db_plan", Component: "db", Phase: director.PhasePlan, Criteria: []string{"The columns are named"}},
@@ -111,7 +111,7 @@ func ExampleWorker() {
 	}
 	model := fake.New(nil,
 		fake.Call("c1", "count_todos", struct{}{}),
-		fake.JSON(director.WorkerResult{Status: director.StatusComplete, ResultPath: "todo.md", Artifact: "There are 3 todos."}),
+		fake.JSON(director.WorkerResult{Status: "complete", ResultPath: "todo.md", Artifact: "There are 3 todos."}),
 	)
 	roster := small()
 	roster["code_worker"] = director.Worker(model, count)

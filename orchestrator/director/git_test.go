@@ -79,7 +79,7 @@ func (r *repo) play(t *testing.T, s script, each func(kind team.Kind, e director
 	run, err := flow.Start(t.Context(), engine, in, orchestrator.StartOptions{})
 	require.NoError(t, err)
 	var p played
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	for rec, err := range run.Events(ctx, 0) {
 		require.NoError(t, err)
