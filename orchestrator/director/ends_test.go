@@ -230,7 +230,7 @@ func ends(t *testing.T) map[string]script {
 		"waiting_human, partial: B77 no attempt is left":          doomed().also(define("api_plan"), define("db_test", "db_build")),
 		"waiting_human, failed: B77 no attempt is left":           doomed().inTrees(),
 		"waiting_human, failed: BA29 no review":                   one(roles{"qa": always("rubbish")}),
-		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }).killed(),
+		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }),
 		"waiting_human, failed: B62 something from outside":       escalated("BLOCKED_EXTERNAL", nil),
 		"waiting_human, failed: B61 the director does not know":   escalated("NEEDS_CLARIFICATION", director.Resolution{}),
 		"waiting_human, failed: BC56 a split that cannot be used": escalated("SCOPE_TOO_LARGE", director.Decomposition{}),
@@ -264,12 +264,6 @@ func causes() map[agent.Code]script {
 	}
 }
 
-// killed is a case whose sweep only kills.
-func (s script) killed() script {
-	s.long = true
-	return s
-}
-
 // limited is a run of six calls, which has so many: the repository is opened, a worktree
 // made, worked in, committed, looked at and reviewed. What passed is merged and removed
 // whatever is left.
@@ -296,7 +290,7 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, err, want)
-		c.Quick = c.Quick || testing.Short() || status == orchestrator.Completed // the other ends have all ways in which a process ends
+		c.Quick = testing.Short()
 		c.Sweep(t)
 		c.Determinism(t)
 	}
