@@ -61,15 +61,13 @@ func worker(kind team.Kind, e research.Event) string {
 		return fmt.Sprintf("%s is left out: %s", e.Who, e.Text)
 	case research.EventWorkerReplaced:
 		return fmt.Sprintf("%s does the part of %s", e.Text, e.Who)
-	}
-	switch kind.Common() {
-	case team.AgentStarted:
+	case team.AgentStarted.Of("research"):
 		return fmt.Sprintf("%s works, attempt %d", e.Who, e.Try)
-	case team.AgentFinished:
+	case team.AgentFinished.Of("research"):
 		return e.Who + " is done"
-	case team.AgentFailed:
+	case team.AgentFailed.Of("research"):
 		return fmt.Sprintf("%s failed: %s", e.Who, e.Text)
-	case team.AgentRetried:
+	case team.AgentRetried.Of("research"):
 		return fmt.Sprintf("%s is asked again in %v", e.Who, e.Wait)
 	default:
 		return ""
