@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -201,33 +202,35 @@ func TestErrorsArePlayed(t *testing.T) {
 }
 
 func TestCallsGivenUpAreNotRecorded(t *testing.T) {
-	enough, closed := errors.New("enough"), errors.New("closed")
-	ctx, cancel := context.WithCancel(t.Context())
-	script := fake.New(t, fake.Hang(), fake.Text("a b c"), fake.Text("ok"))
-	model := providers.ModelFunc(func(c context.Context, req providers.Request) (providers.Response, error) {
-		if c == ctx { // a model with errors of its own
-			cancel()
-			return providers.Response{}, closed
-		}
-		return script.Generate(c, req)
+	synctest.Test(t, func(t *testing.T) { // the first call is given up while the model hangs, however slow the machine is
+		enough, closed := errors.New("enough"), errors.New("closed")
+		ctx, cancel := context.WithCancel(t.Context())
+		script := fake.New(t, fake.Hang(), fake.Text("a b c"), fake.Text("ok"))
+		model := providers.ModelFunc(func(c context.Context, req providers.Request) (providers.Response, error) {
+			if c == ctx { // a model with errors of its own
+				cancel()
+				return providers.Response{}, closed
+			}
+			return script.Generate(c, req)
+		})
+		path := taped(t, cassette.Options{}, model, func(m providers.Model) {
+			soon, stop := context.WithTimeout(t.Context(), time.Millisecond)
+			defer stop()
+			_, err := m.Generate(soon, user("a"))
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			req := user("a")
+			req.OnText = func(string) error { return enough }
+			_, err = m.Generate(t.Context(), req)
+			require.ErrorIs(t, err, enough)
+			_, err = m.Generate(ctx, user("a"))
+			require.ErrorIs(t, err, closed)
+			asks(t, "a")(m)
+		})
+		assert.Equal(t, 1, strings.Count(read(t, path), "\n"))
+		got, err := play(t, path, cassette.Options{}).Generate(t.Context(), user("a"))
+		require.NoError(t, err)
+		assert.Equal(t, "ok", got.Text)
 	})
-	path := taped(t, cassette.Options{}, model, func(m providers.Model) {
-		soon, stop := context.WithTimeout(t.Context(), time.Millisecond)
-		defer stop()
-		_, err := m.Generate(soon, user("a"))
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		req := user("a")
-		req.OnText = func(string) error { return enough }
-		_, err = m.Generate(t.Context(), req)
-		require.ErrorIs(t, err, enough)
-		_, err = m.Generate(ctx, user("a"))
-		require.ErrorIs(t, err, closed)
-		asks(t, "a")(m)
-	})
-	assert.Equal(t, 1, strings.Count(read(t, path), "\n"))
-	got, err := play(t, path, cassette.Options{}).Generate(t.Context(), user("a"))
-	require.NoError(t, err)
-	assert.Equal(t, "ok", got.Text)
 }
 
 // What JSON cannot carry is taken out at once, not only when it is played.
