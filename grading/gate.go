@@ -184,7 +184,7 @@ func (Rounds) Decide(s Standing) Verdict {
 
 // finite returns an error that names a figure if x is negative or no number.
 func finite(name string, x float64) error {
-	if !(x >= 0) || math.IsInf(x, 0) { // also refuses NaN
+	if !(x >= 0) || math.IsInf(x, 0) { // NaN is refused, too
 		return fmt.Errorf("%s is %v, want 0 or more", name, x)
 	}
 	return nil
@@ -192,7 +192,7 @@ func finite(name string, x float64) error {
 
 // percentage returns an error that names the field if x is not a number from 0 to 100.
 func percentage(field string, x float64) error {
-	if !(x >= 0 && x <= 100) { // also refuses NaN
+	if !(x >= 0 && x <= 100) { // NaN is refused, too
 		return fmt.Errorf("%s is %v, want 0 to 100", field, x)
 	}
 	return nil

@@ -13,7 +13,7 @@ type Band struct {
 // error.
 func BandOf(complexity float64) (Band, error) {
 	switch {
-	case !(complexity >= 0 && complexity <= 1): // also refuses NaN
+	case !(complexity >= 0 && complexity <= 1): // NaN is refused, too
 		return Band{}, fmt.Errorf("routing: complexity is %v, want 0 to 1", complexity)
 	case complexity < 0.4:
 		return Band{"simple", 3, 5}, nil

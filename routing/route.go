@@ -137,7 +137,7 @@ func checkRelevances(relevances []Relevance, cut float64) error {
 	if len(relevances) == 0 {
 		bad("relevances are empty")
 	}
-	if !(cut >= 0 && cut <= 1) { // also refuses NaN
+	if !(cut >= 0 && cut <= 1) { // NaN is refused, too
 		bad("cut is %v, want 0 to 1", cut)
 	}
 	ids := make([]string, len(relevances))

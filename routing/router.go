@@ -45,7 +45,7 @@ func (k Keywords) Route(request string, targets []Target) (Route, error) {
 
 // Validate returns what is wrong with k, or nil.
 func (k Keywords) Validate() error {
-	if !(k.Cut >= 0 && k.Cut <= 1) { // also refuses NaN
+	if !(k.Cut >= 0 && k.Cut <= 1) { // NaN is refused, too
 		return fmt.Errorf("Cut is %v, want 0 to 1", k.Cut)
 	}
 	return nil

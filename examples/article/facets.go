@@ -50,7 +50,7 @@ func writingQuality(grammar, readability, tone float64) float64 {
 }
 
 func clip(x float64) float64 {
-	if !(x > 0) { // also catches NaN
+	if !(x > 0) { // NaN becomes 0, too
 		return 0
 	}
 	return min(x, 1)

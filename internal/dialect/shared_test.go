@@ -142,7 +142,7 @@ func TestWhatIsReadIsNoPartOfTheText(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// The types of a value are found once, by whoever comes first; all others see them whole.
+// The types of a value are found once, by the first goroutine; all others see them whole.
 func TestNewTypesSideBySide(t *testing.T) {
 	for round := range 20 {
 		inner := reflect.StructOf([]reflect.StructField{

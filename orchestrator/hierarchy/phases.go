@@ -140,8 +140,8 @@ const (
 	EventDepartmentSkipped   team.Kind = "hierarchy.department.skipped"   // Status; Text says why
 	EventDepartmentCanceled  team.Kind = "hierarchy.department.canceled"  // Status
 
-	// Specialists make attempts, and heads that answer or write a synthesis. Each attempt
-	// that started finishes.
+	// Specialists make attempts, and heads that answer or write a synthesis. Each started
+	// attempt has its attempt.finished.
 	EventAttemptStarted     team.Kind = "hierarchy.attempt.started"     // Attempt, Feedback on the one before
 	EventAttemptFinished    team.Kind = "hierarchy.attempt.finished"    // Attempt, Score, Decision; Text says why there is no output or no score
 	EventSpecialistFinished team.Kind = "hierarchy.specialist.finished" // Status, Result without its review and attempts

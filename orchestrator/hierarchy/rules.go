@@ -38,10 +38,9 @@ type Gates struct {
 
 // Scores make one score, 0 to 100, of marks.
 type Scores struct {
-	// Output makes the score of an output of the marks in its Grade, 0 to 100. The head
-	// gives the marks that Output names: the keys of a grading.Weighted, or the Names
-	// of another grading.Named. Others get quality, relevance and consistency. Nil:
-	// grading.DefaultDimensions.
+	// Output makes the score of an output, 0 to 100, of the marks in its Grade. The head
+	// gives the marks that a grading.Named names. A Scorer without names gets quality,
+	// relevance and consistency. Nil is grading.DefaultDimensions.
 	Output grading.Scorer `json:"output"`
 
 	Staff   grading.Scorer `json:"staff"`   // Staff makes the quality of specialists' work: Name is the agent, Value the score; nil: grading.DefaultApproval
@@ -64,8 +63,8 @@ type Steps struct {
 	// Policy.ResolveConflicts. An error is only a warning, with the code ErrRule.
 	Resolve func(c *orchestrator.Context, d Department, brief string, passing []SpecialistResult) (string, error)
 
-	// Validate are the checks across departments, run in order. An error of one is a warning
-	// with the code ErrRule, and the check has failed. So it is for Consistency.
+	// Validate are the checks across departments, run in order. An error of one, as of
+	// Consistency, is a warning with the code ErrRule, and the check has failed.
 	Validate    []Check
 	Consistency Check // Consistency checks the reports against a knowledge service, in place of Master.Consistency
 }

@@ -85,7 +85,7 @@ func Parse(fs *flag.FlagSet, args []string) (string, error) {
 // Check checks the flags of s, after Parse.
 func (s *Settings) Check() error {
 	switch {
-	case !(s.usd >= 0 && s.usd <= 1e9): // also refuses NaN
+	case !(s.usd >= 0 && s.usd <= 1e9): // NaN is refused, too
 		return fmt.Errorf("-budget is %v, want USD, 0 or more", s.usd)
 	case s.Timeout < 0:
 		return fmt.Errorf("-timeout is %v, want 0 or more", s.Timeout)

@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (f *feed) fault() string {
 	if len(f.entries) != 1 || !strings.Contains(f.entries[0].ID, "/api/errors") {
 		return ""
 	}
-	return or(oneLine(f.entries[0].Summary, maxTitle), "it reports an error")
+	return cmp.Or(oneLine(f.entries[0].Summary, maxTitle), "it reports an error")
 }
 
 // source is a paper as a source: authors, date and abstract. false: it has no title.

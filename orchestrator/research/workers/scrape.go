@@ -169,8 +169,8 @@ func (v *visit) read(ctx context.Context, t *target) {
 		t.err = err
 		return
 	}
-	t.Title = or(p.Title, or(oneLine(t.Title, maxTitle), cut(t.URL, maxTitle)))
-	t.Kind = or(t.Kind, "web")
+	t.Title = cmp.Or(p.Title, oneLine(t.Title, maxTitle), cut(t.URL, maxTitle))
+	t.Kind = cmp.Or(t.Kind, "web")
 	if !(t.Relevance >= 0 && t.Relevance <= 1) {
 		t.Relevance = 0
 	}

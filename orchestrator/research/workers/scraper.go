@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,11 +52,11 @@ type ScraperLimits struct {
 
 func (c ScraperConfig) withDefaults() ScraperConfig {
 	c.Access = c.Access.clone()
-	c.UserAgent = or(c.UserAgent, DefaultUserAgent)
+	c.UserAgent = cmp.Or(c.UserAgent, DefaultUserAgent)
 	l := &c.Limits
-	l.Pages, l.Parallel = or(l.Pages, 10), or(l.Parallel, 4)
-	l.PageBytes, l.PageText = or(l.PageBytes, 2<<20), or(l.PageText, 4000)
-	l.PageTime, l.TotalTime = or(l.PageTime, 20*time.Second), or(l.TotalTime, 3*time.Minute)
+	l.Pages, l.Parallel = cmp.Or(l.Pages, 10), cmp.Or(l.Parallel, 4)
+	l.PageBytes, l.PageText = cmp.Or(l.PageBytes, 2<<20), cmp.Or(l.PageText, 4000)
+	l.PageTime, l.TotalTime = cmp.Or(l.PageTime, 20*time.Second), cmp.Or(l.TotalTime, 3*time.Minute)
 	return c
 }
 
@@ -98,14 +99,6 @@ func checkUserAgent(name string) error {
 		return nil
 	}
 	return fmt.Errorf("UserAgent is %q, want a line of ASCII that begins with a letter", name)
-}
-
-func or[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }
 
 // WebScraper reads web pages. It is safe for concurrent use.

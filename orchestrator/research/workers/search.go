@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,9 @@ type SearchConfig struct {
 }
 
 func (c SearchConfig) withDefaults() SearchConfig {
-	c.URL, c.UserAgent = or(c.URL, DefaultSearchURL), or(c.UserAgent, DefaultUserAgent)
-	c.Results = or(c.Results, 50)
-	c.Pause, c.Timeout = or(c.Pause, 3*time.Second), or(c.Timeout, 30*time.Second)
+	c.URL, c.UserAgent = cmp.Or(c.URL, DefaultSearchURL), cmp.Or(c.UserAgent, DefaultUserAgent)
+	c.Results = cmp.Or(c.Results, 50)
+	c.Pause, c.Timeout = cmp.Or(c.Pause, 3*time.Second), cmp.Or(c.Timeout, 30*time.Second)
 	return c
 }
 
@@ -123,7 +124,7 @@ func (a *AcademicSearch) Call(ctx context.Context, req agent.Request) (agent.Res
 	if err != nil {
 		return agent.Response{}, fmt.Errorf("academic search: %w", err)
 	}
-	sources, err := a.Search(ctx, in.Brief.Topic, or(in.Brief.MinSources, 10))
+	sources, err := a.Search(ctx, in.Brief.Topic, cmp.Or(in.Brief.MinSources, 10))
 	if err != nil {
 		return agent.Response{}, err
 	}
