@@ -3,31 +3,10 @@ package discussion
 import (
 	"cmp"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/providers"
 )
-
-// Role is the task of a member in the team.
-type Role string
-
-// The roles. Only the leader is required; steps of missing roles are skipped. System is no
-// member's: it is the author of the host's preamble.
-const (
-	TeamLeader  Role = "team_leader"
-	Researcher  Role = "researcher"
-	Ideation    Role = "ideation"
-	Critic      Role = "critic"
-	Implementer Role = "implementer"
-	Moderator   Role = "moderator"
-	UICreator   Role = "ui_creator"
-	System      Role = "system"
-)
-
-// roles are those of members, in the order in which the leader reads their names.
-var roles = []Role{TeamLeader, Researcher, Ideation, Critic, Implementer, Moderator, UICreator}
 
 // Config is a team and how it works. New copies it. It has a JSON form, without Prompts:
 // see package team.
@@ -35,8 +14,8 @@ type Config struct {
 	// Name is the name of the flow. Two teams on one engine need two. "": "discussion".
 	Name string `json:"name,omitzero" default:"discussion"`
 
-	// Team has the members, in any order: who speaks when is up to Rules.Turns. At most one
-	// member has a role, and one is the leader.
+	// Team has the members. Who speaks when is up to Rules.Turns. One member leads. Roles have
+	// any names, and several members may share one.
 	Team []Member `json:"team"`
 
 	Rounds Rounds      `json:"rounds"`          // number of rounds
@@ -48,15 +27,6 @@ type Config struct {
 	// Prompts replaces the prompts of the package, by file name ("kickoff.tmpl"): the
 	// package comment has them all. It is read at New only. Nil: none is replaced.
 	Prompts fs.FS `json:"-"`
-}
-
-// Member is an agent in a role.
-type Member struct {
-	Role        Role              `json:"role" required:"true" oneof:"team_leader researcher ideation critic implementer moderator ui_creator"` // task in the team
-	Agent       string            `json:"agent" required:"true"`                                                                                // name in the roster; several roles may share one
-	Name        string            `json:"name,omitzero"`                                                                                        // name in the kickoff prompt; "": the role
-	Temperature *float64          `json:"temperature,omitempty" min:"0" max:"2"`                                                                // temperature of the model, 0 to 2; nil: its own
-	Estimate    providers.NanoUSD `json:"estimate,omitzero" min:"0"`                                                                            // money that is set aside before a call; 0: Limits.Estimate
 }
 
 // Rounds say how long the team explores.
@@ -132,53 +102,26 @@ func members(agents map[Role]string, wanted ...Role) []Member {
 
 // check adds the faults of c that tags do not find.
 func (c Config) check(f *team.Faults) {
-	f.If(!c.has(TeamLeader), "Team has no team_leader")
-	for i, m := range c.Team {
-		first := slices.IndexFunc(c.Team, func(other Member) bool { return other.Role == m.Role })
-		f.If(first < i, "Team[%d].Role: %q is listed twice", i, m.Role)
-	}
+	c.checkTeam(f)
+	c.checkTurns(f)
 	f.If(c.Policy.RequireThreshold && !c.grades(), "Policy.RequireThreshold is set, and the team has no moderator or Rules.Grader who could score")
 }
 
 // grades reports whether ideas are graded.
-func (c Config) grades() bool { return c.has(Moderator) || c.judge() == "" }
+func (c Config) grades() bool { return c.has(Score) || !c.byMember() }
 
-// judge returns the role that grades ideas; "" means that a rule of the host does.
-func (c Config) judge() string {
-	if _, byModerator := c.Rules.Grader.(ByModerator); byModerator {
-		return string(Moderator)
-	}
-	return ""
-}
-
-// member returns the member with the role.
-func (c Config) member(role Role) (Member, bool) {
-	i := slices.IndexFunc(c.Team, func(m Member) bool { return m.Role == role })
-	if i < 0 {
-		return Member{}, false
-	}
-	return c.Team[i], true
-}
-
-func (c Config) has(role Role) bool {
-	_, ok := c.member(role)
+// byMember reports whether a member grades ideas, and not a rule of the host.
+func (c Config) byMember() bool {
+	_, ok := c.Rules.Grader.(ByModerator)
 	return ok
 }
 
-// present returns the roles of the team, in the order of roles.
-func (c Config) present() []Role {
-	return slices.DeleteFunc(slices.Clone(roles), func(role Role) bool { return !c.has(role) })
-}
-
-// directed returns the names of the members that the leader directs: all but itself and the
-// ui_creator.
-func (c Config) directed() (names []string) {
-	for _, role := range c.present() {
-		if m, _ := c.member(role); role != TeamLeader && role != UICreator {
-			names = append(names, cmp.Or(m.Name, string(role)))
-		}
+// judge returns the ID of the member who grades ideas; "" means that a rule of the host does.
+func (c Config) judge() string {
+	if c.byMember() {
+		return c.who(Score).ID
 	}
-	return names
+	return ""
 }
 
 // agents returns the agents of the members.

@@ -21,7 +21,7 @@ func BuildContext(d Discussion, maxBytes int) (text string, elided int) {
 	size, synthesis := len(head)+len(messagesHead)+len(ideas), -1
 	for i, m := range d.Messages {
 		name := fmt.Sprintf("message %d", i+1)
-		parts[i] = fmt.Sprintf("[%s -> %s]: %s, %s\n%s\n", m.From, m.To, name, m.Type, prompt.Delimit(name, m.Content, 0))
+		parts[i] = fmt.Sprintf("[%s -> %s]: %s, %s\n%s\n", m.author(), m.To, name, m.Type, prompt.Delimit(name, m.Content, 0))
 		size += len(parts[i])
 		if m.Type == "synthesis" {
 			synthesis = i

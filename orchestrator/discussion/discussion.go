@@ -13,7 +13,8 @@ import (
 // New returns the flow of a team. All faults of cfg are in the one error.
 func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 	return team.New(team.Definition[Config, Input, Outcome]{
-		Name: "discussion", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(), Check: Config.check, Agents: Config.agents,
+		Name: "discussion", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
+		Defaults: complete, Check: Config.check, Agents: Config.agents,
 		Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
 			return (&run{cfg: cfg}).do(c, s, in)
 		},
@@ -102,7 +103,7 @@ func (in Input) check(limit int) error {
 
 // kickOff lets the leader set the direction. Without it the run fails.
 func (r *run) kickOff(c *orchestrator.Context) error {
-	_, err := r.say(c, turn{role: TeamLeader, kind: "kickoff", prompt: "kickoff.tmpl"})
+	_, err := r.say(c, turn{by: r.cfg.who(Lead), kind: "kickoff", prompt: "kickoff.tmpl"})
 	switch {
 	case err == nil:
 		return r.phases.Go(c, replied)

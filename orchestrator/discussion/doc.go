@@ -9,6 +9,12 @@
 // a comment. Each of these rules can be replaced: see [Rules]. [Outcome] has the whole
 // discussion, also beside an error. [Page] makes an HTML page of it, without a model.
 //
+// # Roles
+//
+// These seven roles are a preset. Members may have any roles, and several may share one: a
+// [Member] says in its Task what it is asked for, and in its [Duty] whether it leads, has
+// ideas, speaks, scores or makes the page. [InOrder] can have an order of the host.
+//
 // # A run
 //
 // Kickoff: the leader opens; if that fails, the run fails. Rounds: see [Rounds]; a
@@ -29,6 +35,7 @@
 //	topup.tmpl       ideation, for ideas that are missing
 //	criticize.tmpl   the critic
 //	implement.tmpl   the implementer
+//	speak.tmpl       a member in a role of the host
 //	answer.tmpl      ideation to the critic, in a deep dive
 //	reply.tmpl       the critic to that answer
 //	synthesize.tmpl  the leader sums up a round
@@ -44,9 +51,11 @@
 //	.Missing  topup.tmpl: how many ideas are still wanted
 //	.Final    report.tmpl: the final [Idea], or nil
 //	.Scored   select.tmpl: whether ideas have scores
+//	.Name     of the member that the prompt is for
+//	.Role     its role, in words
 //	.Criteria validate.tmpl: what ideas get marks for
 //
-// The function data delimits a text of others: {{data "winner" .Final.Title}}.
+// A member's Task stands behind the prompt, whichever it is. The function data delimits a text of others: {{data "winner" .Final.Title}}.
 //
 // # Events
 //

@@ -90,7 +90,7 @@ func TestManual(t *testing.T) {
 		require.NoError(t, err)
 		files, err := os.ReadDir("prompts")
 		require.NoError(t, err)
-		require.Len(t, files, 13)
+		require.Len(t, files, 14)
 		for _, f := range files {
 			assert.Contains(t, string(source), "//\t"+f.Name()+" ")
 			body, err := os.ReadFile(filepath.Join("prompts", f.Name()))

@@ -82,15 +82,15 @@ func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 		return err
 	}
 	m, err := r.try(c, t)
-	r.addIdeas(c, ideas)
+	r.addIdeas(c, t.by, ideas)
 	return m, err
 }
 
 // topUp asks for missing ideas after the last round.
 func (r *run) topUp(c *orchestrator.Context) error {
-	m, _ := r.cfg.member(Ideation)
+	m := r.cfg.who(Propose)
 	missing := func() int { return r.cfg.Policy.MinIdeas - len(r.out.Discussion.Ideas) }
-	of := orchestrator.Working{Role: "ideas", ID: string(Ideation), Max: r.cfg.Policy.Attempts}
+	of := orchestrator.Working{Role: "ideas", ID: m.ID, Max: r.cfg.Policy.Attempts}
 	for tries := []orchestrator.Try{r.tried(m.Agent)}; missing() > 0; tries = append(tries, r.tried(m.Agent)) {
 		again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
 		if err == nil && again.Retry {
@@ -100,13 +100,10 @@ func (r *run) topUp(c *orchestrator.Context) error {
 			return err
 		}
 		if !again.Retry {
-			r.Warn(c, r.Code("few-ideas"), string(Ideation), "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
+			r.Warn(c, r.Code("few-ideas"), m.ID, "there are %d ideas, want at least %d", len(r.out.Discussion.Ideas), r.cfg.Policy.MinIdeas)
 			return nil
 		}
-		t := turn{role: Ideation, kind: "ideation", prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent}
-		if again.Feedback != "" {
-			t.feedback = "\n\n" + again.Feedback
-		}
+		t := turn{by: m, kind: MessageType(m.Role), prompt: "topup.tmpl", number: 1, missing: missing(), agent: again.Agent, feedback: again.Feedback}
 		if _, err := r.propose(c, t); err != nil {
 			return err
 		}
@@ -116,21 +113,21 @@ func (r *run) topUp(c *orchestrator.Context) error {
 
 // addIdeas appends ideas to the discussion, except those without a title, duplicates, and
 // those beyond the limit of one answer.
-func (r *run) addIdeas(c *orchestrator.Context, ideas []Idea) {
+func (r *run) addIdeas(c *orchestrator.Context, by Member, ideas []Idea) {
 	d := &r.out.Discussion
 	known := map[string]bool{}
 	for _, idea := range d.Ideas {
 		known[idea.fingerprint()] = true
 	}
 	if most := r.cfg.Bounds.IdeasPerCall; most > 0 && len(ideas) > most {
-		r.Warn(c, r.Code("idea-dropped"), string(Ideation), "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
+		r.Warn(c, r.Code("idea-dropped"), by.ID, "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
 		ideas = ideas[:most]
 	}
 	for _, idea := range ideas {
-		idea.CreatedBy, idea.Round = Ideation, r.round
+		idea.CreatedBy, idea.Round = by.Role, r.round
 		switch same := idea.fingerprint(); {
 		case idea.Title == "":
-			r.Warn(c, r.Code("idea-dropped"), string(Ideation), "round %d: an idea without a title", r.round)
+			r.Warn(c, r.Code("idea-dropped"), by.ID, "round %d: an idea without a title", r.round)
 		case known[same]:
 			r.Emit(c, EventIdeaRepeated, &Event{Idea: &idea})
 		default:

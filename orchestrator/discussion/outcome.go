@@ -1,6 +1,7 @@
 package discussion
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -87,6 +88,7 @@ type Discussion struct {
 type Message struct {
 	ID        string          `json:"id"`              // msg-1, msg-2, …
 	From      Role            `json:"from"`            // role of the author, or System for the host's preamble
+	By        string          `json:"by,omitempty"`    // ID of the author; "": that of the role
 	To        string          `json:"to"`              // "team"
 	Content   string          `json:"content"`         // text, or JSON
 	Type      MessageType     `json:"type"`            // kind of contribution
@@ -96,8 +98,11 @@ type Message struct {
 	Usage     providers.Usage `json:"usage,omitzero"`  // usage of the calls that it took
 }
 
-// MessageType says what a message is: preamble, kickoff, ideation, researcher, critic,
-// implementer, synthesis, validation, selection or visualization.
+// author returns the ID of the member who is the author.
+func (m Message) author() string { return cmp.Or(m.By, string(m.From)) }
+
+// MessageType says what a message is: preamble, kickoff, synthesis, validation, selection,
+// visualization, or the role of a member who had its turn in a round.
 type MessageType string
 
 // Idea is a proposal, with its evaluation.

@@ -101,7 +101,7 @@ func result(o Outcome) page.Card {
 	c.Pros, c.Cons = c.Pros[:min(2, len(c.Pros))], c.Cons[:min(1, len(c.Cons))]
 	for _, m := range o.Discussion.Messages {
 		if m.Type == "selection" {
-			c.Quote = &page.Turn{Who: roleInWords(m.From), Text: choiceForm.ReplaceAllString(m.Content, "")}
+			c.Quote = &page.Turn{Who: roleInWords(Role(m.author())), Text: choiceForm.ReplaceAllString(m.Content, "")}
 		}
 	}
 	return c
@@ -157,7 +157,7 @@ func steps(messages []Message) []page.Step {
 		if n := len(all); n == 0 || all[n-1].Title != title {
 			all = append(all, page.Step{Title: title})
 		}
-		t := page.Turn{Who: roleInWords(m.From), Text: m.Content}
+		t := page.Turn{Who: roleInWords(Role(m.author())), Text: m.Content}
 		if string(m.Type) != string(m.From) {
 			t.What = string(m.Type)
 		}

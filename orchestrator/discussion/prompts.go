@@ -17,6 +17,9 @@ type promptData struct {
 	Scored  bool
 
 	Criteria []string
+
+	Name string // name of the member that the prompt is for
+	Role string // role of that member, in words
 }
 
 // samples fill each template with all fields, and with as few as possible.
@@ -25,7 +28,7 @@ func samples() map[string][]any {
 	files, _ := ownPrompts.ReadDir("prompts") // an error leaves templates without samples
 	for _, file := range files {
 		samples[file.Name()] = []any{
-			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true, Criteria: []string{"clarity", "cost"}},
+			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true, Criteria: []string{"clarity", "cost"}, Name: "m", Role: "r"},
 			promptData{Missing: 2},
 		}
 	}

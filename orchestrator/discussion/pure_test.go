@@ -248,8 +248,8 @@ func TestConfig(t *testing.T) {
 		{"DA43 DC23 no rounds", func(c *discussion.Config) { c.Rounds.Max = 0 }, "Rounds.Max is 0, want 1 to 100"},
 		{"DX4 two leaders", func(c *discussion.Config) {
 			c.Team = append(c.Team, discussion.Member{Role: discussion.TeamLeader, Agent: "x"})
-		}, `Team[4].Role: "team_leader" is listed twice`},
-		{"DX4 an unknown role", func(c *discussion.Config) { c.Team[1].Role = "poet" }, `Team[1].Role is "poet", want one of`},
+		}, `Team[4].Role: "team_leader" has the duty "lead", as Team[0]: want one member with it`},
+		{"DX4 an unknown role", func(c *discussion.Config) { c.Team[1].Role = "poet" }, `Team[1].Role is "poet", which the package does not know: set its Task or its Duty`},
 		{"DX4 an agent without a name", func(c *discussion.Config) { c.Team[1].Agent = "" }, "Team[1].Agent is empty"},
 		{"DX4 temperature", func(c *discussion.Config) { c.Team[1].Temperature = &hot }, "Team[1].Temperature is 2.5, want 0 to 2"},
 		{"DC2 threshold", func(c *discussion.Config) { c.Policy.Threshold = 11 }, "Policy.Threshold is 11, want 0 to 10"},

@@ -12,7 +12,7 @@ import (
 // visualize lets the ui_creator make its page. Its failure, or a missing budget, does not
 // end the run.
 func (r *run) visualize(c *orchestrator.Context) error {
-	creator := r.cfg.has(UICreator)
+	creator := r.cfg.has(Report)
 	if creator || r.cfg.Rules.Report != nil {
 		if err := r.phases.Go(c, toReport); err != nil {
 			return err
@@ -21,16 +21,16 @@ func (r *run) visualize(c *orchestrator.Context) error {
 	if !creator {
 		return nil
 	}
-	m, err := r.say(c, turn{role: UICreator, kind: "visualization", prompt: "report.tmpl"})
+	m, err := r.say(c, turn{by: r.cfg.who(Report), kind: "visualization", prompt: "report.tmpl"})
 	if r.out.Report = unfence(m.Content); err == nil && r.out.Report == "" {
 		err = team.ErrSilent
 	}
-	return r.without(c, UICreator, r.Code("report-failed"), err)
+	return r.without(c, Report, r.Code("report-failed"), err)
 }
 
 // without makes the failure of a member whom the run does not need, or a missing budget for
 // it, a warning. It returns an error that ends the run nevertheless.
-func (r *run) without(c *orchestrator.Context, role Role, code agent.Code, err error) error {
+func (r *run) without(c *orchestrator.Context, duty Duty, code agent.Code, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -39,7 +39,7 @@ func (r *run) without(c *orchestrator.Context, role Role, code agent.Code, err e
 	case team.Ends(err):
 		return err
 	}
-	r.Warn(c, code, string(role), "%s", err.Error())
+	r.Warn(c, code, r.cfg.who(duty).ID, "%s", err.Error())
 	return nil
 }
 

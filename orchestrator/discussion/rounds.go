@@ -1,7 +1,9 @@
 package discussion
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -9,7 +11,7 @@ import (
 
 // explore runs the rounds.
 func (r *run) explore(c *orchestrator.Context) error {
-	leader, _ := r.cfg.member(TeamLeader)
+	leader := r.cfg.who(Lead)
 	var tries []orchestrator.Try
 	for more := true; more; {
 		r.round++
@@ -25,7 +27,7 @@ func (r *run) explore(c *orchestrator.Context) error {
 			return err
 		}
 	}
-	if r.round < r.cfg.Rounds.Max && r.cfg.has(Ideation) { // the last round came early
+	if r.round < r.cfg.Rounds.Max && r.cfg.has(Propose) { // the last round came early
 		if err := r.topUp(c); err != nil {
 			return err
 		}
@@ -37,7 +39,7 @@ func (r *run) explore(c *orchestrator.Context) error {
 // another asks Rules.Retrier about another round, and waits for it. No one agent makes a round:
 // to name one is a fault of the rule.
 func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (bool, error) {
-	of := orchestrator.Working{Role: "round", ID: string(TeamLeader), Max: r.cfg.Rounds.Max}
+	of := orchestrator.Working{Role: "round", ID: r.cfg.who(Lead).ID, Max: r.cfg.Rounds.Max}
 	again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
 	if err == nil && again.Retry && again.Agent != "" {
 		_, err = team.Rule(r.Run, c, of.ID, "Rules.Retrier", func() (any, error) {
@@ -61,74 +63,110 @@ func (r *run) tried(member string) orchestrator.Try {
 // longest is the number of turns that a round may have.
 const longest = 100
 
-// discuss gives members their turns, as Rules.Turns wants.
+// discuss gives members their turns, as Rules.Turns wants. In the last round ideas that are
+// missing are asked for once all who propose had a turn, or else at the end of the round.
 func (r *run) discuss(c *orchestrator.Context) error {
 	round := Round{Number: r.round, DeepDive: r.cfg.Rounds.DeepDive, Members: r.cfg.present()}
+	wanting := r.round == r.cfg.Rounds.Max
 	for {
-		role, err := r.next(c, round)
-		if err != nil || role == "" {
+		m, err := r.next(c, round)
+		if err != nil {
 			return err
 		}
-		round.Spoken = append(round.Spoken, role)
-		t := turnOf(role, round)
-		m, err := r.step(c, t)
+		if m.ID == "" {
+			break
+		}
+		round.Spoken = append(round.Spoken, m)
+		said, err := r.step(c, round.turn(m))
 		if err != nil {
 			return err
 		}
 		move := stepDone
-		if m.ID == "" {
+		if said.ID == "" {
 			move = stepFailed
 		}
 		r.phases.Fire(c, move)
-		if role == Ideation && t.number == 1 && r.round == r.cfg.Rounds.Max {
+		if had, all := round.proposed(); wanting && had == all {
+			wanting = false
 			if err := r.topUp(c); err != nil {
 				return err
 			}
 		}
 	}
+	if had, _ := round.proposed(); wanting && had > 0 {
+		return r.topUp(c)
+	}
+	return nil
 }
 
-// next asks Rules.Turns who speaks next.
-func (r *run) next(c *orchestrator.Context, round Round) (Role, error) {
-	return team.Rule(r.Run, c, "", "Rules.Turns", func() (Role, error) {
+// next asks Rules.Turns who speaks next; the zero Member is none.
+func (r *run) next(c *orchestrator.Context, round Round) (Member, error) {
+	return team.Rule(r.Run, c, "", "Rules.Turns", func() (Member, error) {
 		if len(round.Spoken) >= longest {
-			return "", fmt.Errorf("round %d has more than %d turns", round.Number, longest)
+			return Member{}, fmt.Errorf("round %d has more than %d turns", round.Number, longest)
 		}
 		round.Discussion = r.out.Discussion
-		role := r.cfg.Rules.Turns.Next(team.Clone(round))
-		if role != "" && (!r.cfg.has(role) || speeches[role].kind == "") {
-			return "", fmt.Errorf("the next to speak is %q, want a member who speaks in rounds, or none", role)
+		name := r.cfg.Rules.Turns.Next(team.Clone(round))
+		if name == "" {
+			return Member{}, nil
 		}
-		return role, nil
+		all := r.cfg.named(name)
+		if len(all) == 0 {
+			return Member{}, fmt.Errorf("the next to speak is %q, want a member who speaks in rounds, or none", name)
+		}
+		return slices.MinFunc(all, func(a, b Member) int { return cmp.Compare(round.turns(a), round.turns(b)) }), nil
 	})
 }
 
-// speeches are what a role says in a round, and the prompts of its first turn there and of
-// those after it.
-var speeches = map[Role]struct {
-	kind        MessageType
-	first, then string
-}{
-	Researcher:  {"researcher", "research.tmpl", "research.tmpl"},
-	Ideation:    {"ideation", "improve.tmpl", "answer.tmpl"},
-	Critic:      {"critic", "criticize.tmpl", "reply.tmpl"},
-	Implementer: {"implementer", "implement.tmpl", "implement.tmpl"},
-	TeamLeader:  {"synthesis", "synthesize.tmpl", "synthesize.tmpl"},
-}
-
-// turnOf returns the turn of the last role that round.Spoken has.
-func turnOf(role Role, round Round) turn {
-	says := speeches[role]
-	t := turn{role: role, kind: says.kind, prompt: says.first}
-	for _, spoken := range round.Spoken {
-		if spoken == role {
-			t.number++
+// turns returns how many turns a member had in the round.
+func (r Round) turns(m Member) (n int) {
+	for _, spoken := range r.Spoken {
+		if spoken.ID == m.ID {
+			n++
 		}
 	}
-	if t.number > 1 {
-		t.prompt = says.then
-	} else if role == Ideation && round.Number == 1 {
+	return n
+}
+
+// proposed returns how many of those who propose had a turn in the round, and how many there
+// are; of a team without any that is 0 and -1.
+func (r Round) proposed() (had, all int) {
+	for _, m := range r.Members {
+		if m.duty() == Propose {
+			all++
+			had += min(1, r.turns(m))
+		}
+	}
+	return had, cmp.Or(all, -1)
+}
+
+// speeches are the prompts of a role that speaks: of its first turn in a round, and of those
+// after it.
+var speeches = map[Role]struct{ first, then string }{
+	Researcher:  {"research.tmpl", "research.tmpl"},
+	Critic:      {"criticize.tmpl", "reply.tmpl"},
+	Implementer: {"implement.tmpl", "implement.tmpl"},
+}
+
+// turn returns the turn of m, the last member that r.Spoken has.
+func (r Round) turn(m Member) turn {
+	t := turn{by: m, kind: MessageType(m.Role), number: r.turns(m)}
+	says, known := speeches[m.Role]
+	switch {
+	case m.duty() == Lead:
+		t.kind, t.prompt = "synthesis", "synthesize.tmpl"
+	case m.duty() == Propose && t.number > 1:
+		t.prompt = "answer.tmpl"
+	case m.duty() == Propose && r.Number > 1:
+		t.prompt = "improve.tmpl"
+	case m.duty() == Propose:
 		t.prompt = "ideate.tmpl"
+	case !known:
+		t.prompt = "speak.tmpl"
+	case t.number > 1:
+		t.prompt = says.then
+	default:
+		t.prompt = says.first
 	}
 	return t
 }
@@ -136,12 +174,15 @@ func turnOf(role Role, round Round) turn {
 // step is one turn in a round. A turn that fails returns the zero Message and does not end
 // the round. In a deep dive ideas are optional.
 func (r *run) step(c *orchestrator.Context, t turn) (Message, error) {
-	if t.role == Ideation && t.number == 1 {
+	if t.by.duty() != Propose {
+		return r.try(c, t)
+	}
+	if t.number == 1 {
 		return r.propose(c, t)
 	}
 	m, err := r.try(c, t)
-	if ideas, none := parseIdeas(m.Content); t.role == Ideation && none == nil {
-		r.addIdeas(c, ideas)
+	if ideas, none := parseIdeas(m.Content); none == nil {
+		r.addIdeas(c, t.by, ideas)
 	}
 	return m, err
 }

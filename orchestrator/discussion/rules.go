@@ -2,7 +2,6 @@ package discussion
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -56,57 +55,6 @@ func DefaultRules() Rules {
 		even[name] = 1
 	}
 	return Rules{Turns: InOrder{}, Grader: ByModerator{}, Scorer: even, Gate: grading.Bands{}, Ranker: grading.ByScore{}, Retrier: orchestrator.Attempts{}}
-}
-
-// Turns is a rule of a team: it says who speaks next in a round.
-//
-// Next gets the round so far, and returns the role of a member who may speak in rounds, or
-// "": then the round is over. A round has at most 100 turns. Next is a pure function: it is
-// called before each turn, and again when a run is resumed, with equal arguments.
-type Turns interface{ Next(r Round) Role }
-
-// TurnsFunc is a function as [Turns].
-type TurnsFunc func(r Round) Role
-
-// Next returns f(r).
-func (f TurnsFunc) Next(r Round) Role { return f(r) }
-
-// Round is a round that is under way.
-type Round struct {
-	Number     int        // number of the round, from 1
-	DeepDive   int        // Rounds.DeepDive
-	Members    []Role     // roles of the team
-	Spoken     []Role     // roles that had their turn in this round, in order; failed turns count
-	Discussion Discussion // all that was said so far; a copy
-}
-
-// InOrder is the [Turns] of a fixed order: researcher, ideation, critic, implementer, in deep
-// dives ideation and critic again, then the leader, who sums up. Critic, implementer and deep
-// dives have a turn only if there are ideas by then.
-type InOrder struct{}
-
-// Next returns the first role in the order that did not have its turn.
-func (InOrder) Next(r Round) Role {
-	order := []Role{Researcher, Ideation, Critic, Implementer}
-	if slices.Contains(r.Members, Ideation) && slices.Contains(r.Members, Critic) {
-		for range r.DeepDive {
-			order = append(order, Ideation, Critic)
-		}
-	}
-	spoken := 0
-	for i, role := range append(order, TeamLeader) {
-		if spoken < len(r.Spoken) {
-			if r.Spoken[spoken] == role {
-				spoken++
-			}
-			continue
-		}
-		onIdeas := role == Critic || role == Implementer || role == Ideation && i > 1
-		if slices.Contains(r.Members, role) && (!onIdeas || len(r.Discussion.Ideas) > 0) {
-			return role
-		}
-	}
-	return ""
 }
 
 // Work is what a Grader of a team grades: the ideas of a discussion.

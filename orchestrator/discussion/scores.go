@@ -52,7 +52,7 @@ func (r *run) validate(c *orchestrator.Context) error {
 	}
 	move := scored
 	w := Work{Discussion: team.Clone(r.out.Discussion)}
-	if r.cfg.has(Moderator) {
+	if r.cfg.has(Score) {
 		w.moderate = r.moderate
 	}
 	grade := func() ([]Evaluation, error) { return r.cfg.Rules.Grader.Grade(c, w) }
@@ -96,7 +96,7 @@ func inRange(what string, x float64) error {
 func (r *run) moderate(c *orchestrator.Context) (found []Evaluation, err error) {
 	names := r.cfg.criteria()
 	_, err = r.say(c, turn{
-		role: Moderator, kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names),
+		by: r.cfg.who(Score), kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names),
 		read: func(text string) (err error) {
 			found, err = readEvaluations(text, names, r.out.Discussion.Ideas)
 			return err

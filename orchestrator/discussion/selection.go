@@ -49,14 +49,14 @@ func (r *run) choose(c *orchestrator.Context) error {
 		r.Warn(c, r.Code("no-choice"), "", "there are no ideas")
 		return nil
 	}
-	m, err := r.say(c, turn{role: TeamLeader, kind: "selection", prompt: "select.tmpl"})
+	m, err := r.say(c, turn{by: r.cfg.who(Lead), kind: "selection", prompt: "select.tmpl"})
 	if err == nil {
 		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
 	}
 	if team.Ends(err) && !r.scored() { // only the leader could choose
 		return err
 	}
-	if err := r.without(c, TeamLeader, r.Code("agent-failed"), err); err != nil {
+	if err := r.without(c, Lead, r.Code("agent-failed"), err); err != nil {
 		return err
 	}
 	return r.decide(c)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
@@ -12,10 +13,10 @@ import (
 
 // turn is one turn of a member.
 type turn struct {
-	role     Role
+	by       Member
 	kind     MessageType
 	prompt   string
-	number   int    // number of the role's turn in the round; 0: outside of the rounds
+	number   int    // number of the member's turn in the round; 0: outside of the rounds
 	missing  int    // number of missing ideas, for the prompt
 	agent    string // who speaks; "": the member's
 	feedback string // advice at the end of the prompt
@@ -29,9 +30,9 @@ type turn struct {
 // say gives a member its turn: it gets the discussion and its task, and its answer becomes
 // a message. An answer that cannot be read is a message, too, beside the error.
 func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
-	m, _ := r.cfg.member(t.role)
+	m := t.by
 	member := team.Seat[struct{}]{
-		Who: string(t.role), Agent: cmp.Or(t.agent, m.Agent), Prompt: t.prompt,
+		Who: m.ID, Agent: cmp.Or(t.agent, m.Agent), Prompt: t.prompt,
 		Request: agent.Request{
 			Task: string(t.kind), Output: t.output, Temperature: m.Temperature,
 			Limits: agent.Limits{Total: r.cfg.Bounds.CallTimeout, Estimate: m.Estimate},
@@ -44,19 +45,23 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 		},
 		On: team.Hooks{
 			Before: func(c *orchestrator.Context, req *agent.Request) (*orchestrator.Context, error) {
-				req.Prompt += t.feedback
+				for _, more := range []string{m.Task, t.feedback} {
+					if more != "" {
+						req.Prompt += "\n\n" + more
+					}
+				}
 				return c, nil
 			},
 			Event: func(e team.Event) team.Telling { return &Event{Event: e, Round: r.round, Turn: t.number} },
 		},
 	}
-	r.speaking = t.role
+	r.speaking = m.Role
 	said, err := member.Call(c, r.Run, r.data(c, t))
 	r.speaking = ""
 	if err != nil && (said.Text == "" || team.Ends(err)) {
 		return Message{}, err
 	}
-	return r.add(c, Message{From: t.role, Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
+	return r.add(c, Message{From: m.Role, By: m.by(), Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
 }
 
 // data returns what the prompt of a turn is made of.
@@ -69,6 +74,7 @@ func (r *run) data(c *orchestrator.Context, t turn) promptData {
 	return promptData{
 		Context: text, Size: len(r.cfg.Team), Members: r.cfg.directed(), Round: r.round, Rounds: r.cfg.Rounds.Max,
 		Missing: t.missing, Final: r.out.FinalIdea, Scored: r.scored(), Criteria: r.cfg.criteria(),
+		Name: t.by.name(), Role: strings.ReplaceAll(string(t.by.Role), "_", " "),
 	}
 }
 
@@ -92,6 +98,6 @@ func (r *run) try(c *orchestrator.Context, t turn) (Message, error) {
 	if m.ID != "" {
 		code = r.Code("ideas-unparsed")
 	}
-	r.Warn(c, code, string(t.role), "round %d: %v", r.round, err)
+	r.Warn(c, code, t.by.ID, "round %d: %v", r.round, err)
 	return m, nil
 }
