@@ -50,7 +50,7 @@ func TestCalls(t *testing.T) {
 		{"D41 one round of Standard", discussion.Standard(nil), around(ideation, leader), 6, "completed"},
 		{"D43 a deep dive in Extended", discussion.Extended(nil), around(repeat(2, researcher, ideation, critic, ideation, critic, leader)...), 16, "completed"},
 		{"DA5 DC27 Full", discussion.Full(nil), around(repeat(3, researcher, ideation, critic, implementer, ideation, critic, leader)...), 25, "completed"},
-		{"D4 D35 a leader alone with a speaker", without(discussion.Standard(nil), discussion.Moderator, discussion.UICreator), []string{leader, ideation, leader, leader}, 4, "partial"},
+		{"D4 D35 a leader alone with a speaker", without(discussion.Standard(nil), discussion.Moderator, discussion.UICreator), []string{leader, ideation, leader, leader, leader}, 5, "partial"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := debate{cfg: tt.cfg}.play(t)

@@ -22,7 +22,7 @@
 // the last round. Validation: the moderator scores every idea; a grade that cannot be
 // used is requested once more, then the ideas are ungraded. Selection: the leader names
 // its choice, and the highest score wins, the first of equals; without any score the
-// leader's choice wins. Visualization: the ui_creator makes a page.
+// leader's choice wins, which is asked for once more if it does not come; then the first idea. Visualization: the ui_creator makes a page.
 //
 // # Prompts
 //

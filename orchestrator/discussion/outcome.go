@@ -33,7 +33,7 @@ type Input struct {
 //   - Completed: there is a final idea, and its score meets the threshold. Without a
 //     moderator, the leader's choice is enough.
 //   - Partial: no idea was chosen, or the final one is Unverified: below the threshold,
-//     without a score, or with an assumed one.
+//     without a score although there is a moderator, with an assumed one, or chosen ByOrder.
 //   - OutOfBudget, with orchestrator.ErrBudget: money, calls or time were used up before
 //     there was a score, or without a moderator a choice.
 //   - Canceled, with orchestrator.ErrCanceled.
@@ -66,6 +66,7 @@ type SelectedBy string
 const (
 	ByScore  SelectedBy = "score"  // the idea that ranks first, by its score
 	ByLeader SelectedBy = "leader" // the leader, as no idea had a score
+	ByOrder  SelectedBy = "order"  // the Ranker, as no idea had a score and the leader named none; by default the first idea
 	ByNone   SelectedBy = "none"   // nothing: there is no final idea
 )
 

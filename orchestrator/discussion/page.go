@@ -2,7 +2,6 @@ package discussion
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,7 +100,7 @@ func result(o Outcome) page.Card {
 	c.Pros, c.Cons = c.Pros[:min(2, len(c.Pros))], c.Cons[:min(1, len(c.Cons))]
 	for _, m := range o.Discussion.Messages {
 		if m.Type == "selection" {
-			c.Quote = &page.Turn{Who: roleInWords(Role(m.author())), Text: choiceForm.ReplaceAllString(m.Content, "")}
+			c.Quote = &page.Turn{Who: roleInWords(Role(m.author())), Text: choiceInWords(m.Content)}
 		}
 	}
 	return c
@@ -114,9 +113,6 @@ func roleInWords(r Role) string {
 	return strings.Replace(page.Words(string(r)), "Ui ", "UI ", 1)
 }
 
-// choiceForm is the choice in JSON with which the leader's words begin.
-var choiceForm = regexp.MustCompile(`\{[^{}]*"idea_id"[^{}]*\}`)
-
 // verdict is one sentence on why the final idea won.
 func verdict(o Outcome) string {
 	d, f := o.Discussion, o.FinalIdea
@@ -128,6 +124,8 @@ func verdict(o Outcome) string {
 	switch {
 	case o.SelectedBy == ByLeader:
 		return "Chosen by the team leader: no idea has a score."
+	case o.SelectedBy == ByOrder:
+		return "The first idea: none has a score, and the team leader named none clearly."
 	case f.Assumed:
 		return why + "which was assumed: there is no grade."
 	case o.BelowThreshold:

@@ -1,18 +1,11 @@
 package discussion
 
 import (
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // entries returns ideas as a Ranker gets them, in the order in which they were proposed.
@@ -43,18 +36,29 @@ func (i Idea) scored() bool { return i.Validated || i.Assumed }
 func (r *run) scored() bool { return slices.ContainsFunc(r.out.Discussion.Ideas, Idea.scored) }
 
 // choose lets the leader pick an idea, and then selects the one with the highest score;
-// without any score, the leader's.
+// without any score, the leader's. Without scores the leader is asked once more if it named
+// none, or failed.
 func (r *run) choose(c *orchestrator.Context) error {
-	if len(r.out.Discussion.Ideas) == 0 {
+	ideas := r.out.Discussion.Ideas
+	if len(ideas) == 0 {
 		r.Warn(c, r.Code("no-choice"), "", "there are no ideas")
 		return nil
 	}
-	m, err := r.say(c, turn{by: r.cfg.who(Lead), kind: "selection", prompt: "select.tmpl"})
-	if err == nil {
-		r.out.LeaderChoice = named(m.Content, r.out.Discussion.Ideas)
+	t := turn{by: r.cfg.who(Lead), kind: "selection", prompt: "select.tmpl", output: choiceWanted, read: func(text string) error {
+		if r.out.LeaderChoice = named(text, ideas); r.out.LeaderChoice == nil && !r.scored() {
+			return errNoChoice
+		}
+		return nil
+	}}
+	m, err := r.say(c, t)
+	if err != nil && !team.Ends(err) && m.ID == "" && !r.scored() {
+		m, err = r.say(c, t)
 	}
 	if team.Ends(err) && !r.scored() { // only the leader could choose
 		return err
+	}
+	if m.ID != "" { // an answer without a choice
+		err = nil
 	}
 	if err := r.without(c, Lead, r.Code("agent-failed"), err); err != nil {
 		return err
@@ -62,7 +66,7 @@ func (r *run) choose(c *orchestrator.Context) error {
 	return r.decide(c)
 }
 
-// decide makes one idea the final one, or none.
+// decide makes one idea the final one. Below a threshold that is required there is none.
 func (r *run) decide(c *orchestrator.Context) error {
 	ranked, err := r.rank(c)
 	if err != nil {
@@ -89,8 +93,8 @@ func (r *run) decide(c *orchestrator.Context) error {
 			r.Warn(c, r.Code("fallback"), best.ID, "it was to be scored and was not; the leader has chosen it")
 		}
 	default:
-		r.Warn(c, r.Code("no-choice"), "", "no idea has a score, and the leader named none clearly")
-		return nil
+		r.out.SelectedBy = ByOrder
+		r.Warn(c, r.Code("fallback"), best.ID, "no idea has a score, and the leader named none clearly: it is the first of them")
 	}
 	if r.cfg.Policy.RequireThreshold && !best.Eligible {
 		r.out.SelectedBy = ByNone
@@ -101,47 +105,9 @@ func (r *run) decide(c *orchestrator.Context) error {
 	if best.scored() {
 		r.out.Score = &best.Score
 	}
-	if r.cfg.grades() && (!best.Validated || !best.Eligible) {
+	if r.cfg.grades() && (!best.Validated || !best.Eligible) || r.out.SelectedBy == ByOrder {
 		r.out.Unverified = []string{best.ID}
 	}
 	r.Emit(c, EventSelectionMade, &Event{Event: team.Event{Text: string(r.out.SelectedBy)}, Idea: best})
 	return nil
-}
-
-var choiceIn = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":["string","integer"]}}}`)
-
-// named is the one idea that the leader's text names: by the field idea_id, else by the
-// one title that it contains as a whole; nil: none, or several.
-func named(text string, ideas []Idea) *Idea {
-	if found, err := choiceIn.Find(nil, text); err == nil {
-		var choice struct {
-			ID any `json:"idea_id"` //nolint:tagliatelle // as prompts call it
-		}
-		if json.Unmarshal(found, &choice) == nil {
-			if idea := byID(fmt.Sprint(choice.ID), ideas); idea != nil {
-				return new(*idea)
-			}
-		}
-	}
-	// Longer titles first, and out of the text once found: "Solar" is not named by
-	// "Solar roof".
-	rest := strings.ToLower(prompt.OneLine(text))
-	longest := slices.Clone(ideas)
-	slices.SortStableFunc(longest, func(a, b Idea) int { return cmp.Compare(len(b.Title), len(a.Title)) })
-	var one *Idea
-	for _, idea := range longest {
-		title := strings.ToLower(prompt.OneLine(idea.Title))
-		whole := regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(title) + `($|[^\pL\pN])`)
-		named := whole.MatchString(rest)
-		if one != nil && (named || strings.EqualFold(prompt.OneLine(one.Title), title)) {
-			return nil // several, or two of the same title
-		}
-		if named {
-			one = &idea
-		}
-		for whole.MatchString(rest) {
-			rest = whole.ReplaceAllString(rest, "$1\n$2")
-		}
-	}
-	return one
 }
