@@ -9,26 +9,36 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// explore runs the rounds.
+// explore runs the rounds. From the second on, what the scores will use is set aside.
 func (r *run) explore(c *orchestrator.Context) error {
-	leader := r.cfg.who(Lead)
 	var tries []orchestrator.Try
+	var largest need
+	cut := false
 	for more := true; more; {
 		r.round++
 		r.out.Discussion.Round = r.round
+		before, err := needOf(c.Spent()), error(nil)
 		r.Emit(c, EventRoundStarted, &Event{Round: r.round})
-		err := r.discuss(c)
-		r.Emit(c, EventRoundFinished, &Event{Round: r.round})
-		if err == nil {
-			tries = append(tries, r.tried(leader.Agent))
-			more, err = r.another(c, tries)
+		if r.round == 1 {
+			err = r.discuss(c)
+		} else {
+			cut, err = r.beside(c, fmt.Sprintf("round %d", r.round), r.discuss)
 		}
+		r.Emit(c, EventRoundFinished, &Event{Round: r.round})
 		if err != nil {
 			return err
 		}
+		if cut {
+			break
+		}
+		largest = largest.most(needOf(c.Spent()).minus(before))
+		tries = append(tries, r.tried(r.cfg.who(Lead).Agent))
+		if more, err = r.another(c, tries, largest); err != nil {
+			return err
+		}
 	}
-	if r.round < r.cfg.Rounds.Max && r.cfg.has(Propose) { // the last round came early
-		if err := r.topUp(c); err != nil {
+	if r.round < r.cfg.Rounds.Max && r.cfg.has(Propose) && !cut { // the last round came early
+		if _, err := r.beside(c, "asking for missing ideas", r.topUp); err != nil {
 			return err
 		}
 	}
@@ -36,9 +46,9 @@ func (r *run) explore(c *orchestrator.Context) error {
 	return nil
 }
 
-// another asks Rules.Retrier about another round, and waits for it. No one agent makes a round:
-// to name one is a fault of the rule.
-func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (bool, error) {
+// another asks Rules.Retrier about another round, and waits for it. There is none if what is
+// left would not do. No one agent makes a round: to name one is a fault of the rule.
+func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try, round need) (bool, error) {
 	of := orchestrator.Working{Role: "round", ID: r.cfg.who(Lead).ID, Max: r.cfg.Rounds.Max}
 	again, err := team.Again(r.Run, c, r.cfg.Rules.Retrier, of, tries)
 	if err == nil && again.Retry && again.Agent != "" {
@@ -46,7 +56,7 @@ func (r *run) another(c *orchestrator.Context, tries []orchestrator.Try) (bool, 
 			return nil, fmt.Errorf("its Agent is %q, but a round is made by the whole team: want none for the role \"round\"", again.Agent)
 		})
 	}
-	if err != nil || !again.Retry {
+	if err != nil || !again.Retry || !r.affords(c, round) {
 		return false, err
 	}
 	if err = r.phases.Go(c, roundDone); err == nil {

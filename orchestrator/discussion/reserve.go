@@ -1,0 +1,91 @@
+package discussion
+
+import (
+	"cmp"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+	"github.com/convene-go/convene/providers"
+)
+
+// need is what a part of a run uses of its budget.
+type need struct {
+	calls, tokens int64
+	cost          providers.NanoUSD
+}
+
+func needOf(u providers.Usage) need { return need{u.Calls, u.Input + u.Output, u.Cost} }
+
+// most returns the larger of each of two needs.
+func (n need) most(other need) need {
+	return need{max(n.calls, other.calls), max(n.tokens, other.tokens), max(n.cost, other.cost)}
+}
+
+func (n need) plus(other need) need {
+	return need{n.calls + other.calls, n.tokens + other.tokens, n.cost + other.cost}
+}
+
+func (n need) minus(other need) need {
+	return need{n.calls - other.calls, n.tokens - other.tokens, n.cost - other.cost}
+}
+
+// fits reports whether n is left of a budget.
+func (n need) fits(left orchestrator.Budget) bool {
+	return does(left.Calls, n.calls) && does(left.Tokens, n.tokens) && does(left.Cost, n.cost)
+}
+
+func does[N ~int64](left, wanted N) bool { return left == 0 || max(left, 0) >= wanted }
+
+// scoring returns what the scores will use: one call, as large as the largest so far.
+func (r *run) scoring() (n need) {
+	if !r.cfg.has(Score) {
+		return need{}
+	}
+	for _, m := range r.out.Discussion.Messages {
+		n = n.most(needOf(m.Usage))
+	}
+	n.calls = 1
+	if known := cmp.Or(r.cfg.who(Score).Estimate, r.Limits.Estimate); known > 0 {
+		n.cost = known
+	}
+	return n
+}
+
+// beside does a part of a run, such as a round, under what is left beside what the scores will
+// use. If that is not enough, the part is cut short with a warning, and the run goes on to the
+// scores.
+func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrator.Context) error) (cut bool, err error) {
+	n, left, within := r.scoring(), c.Left(), c
+	if n != (need{}) && left.Calls|left.Tokens|int64(left.Cost) != 0 {
+		within = c.WithBudget(orchestrator.Budget{
+			Calls: less(left.Calls, n.calls), Tokens: less(left.Tokens, n.tokens), Cost: less(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
+		})
+	}
+	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) {
+		return false, err
+	}
+	r.Warn(c, r.Code("budget"), "", "%s was cut short: what is left is for the scores", part)
+	return true, nil
+}
+
+// less returns what is left of a limit without a part: 0 is no limit, and below it nothing.
+func less[N ~int64](left, part N) N {
+	switch {
+	case left == 0:
+		return 0
+	case left > part:
+		return left - part
+	}
+	return -1
+}
+
+// affords reports whether what is left does for another round and for the scores. It warns if
+// not.
+func (r *run) affords(c *orchestrator.Context, round need) bool {
+	n := r.scoring()
+	if n == (need{}) || n.plus(round).fits(c.Left()) {
+		return true
+	}
+	r.Warn(c, r.Code("budget"), "", "round %d was not begun: what is left would not do for it and for the scores", r.round+1)
+	return false
+}

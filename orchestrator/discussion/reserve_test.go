@@ -1,0 +1,105 @@
+package discussion_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/discussion"
+	"github.com/convene-go/convene/providers"
+)
+
+// paid are the lines of a team, each of which costs something: grow more with each further call
+// of the same agent.
+func paid(cfg discussion.Config, cost, grow providers.NanoUSD) cast {
+	all := cast{}
+	for _, m := range cfg.Team {
+		for n := range providers.NanoUSD(12) {
+			all[m.Role] = append(all[m.Role], func(_ context.Context, req agent.Request) (agent.Response, error) {
+				resp := agent.Response{}
+				if text, ok := lines(m.Role)[0].(string); ok {
+					resp.Text = text
+				} else {
+					resp = judge(req)
+				}
+				resp.Usage = providers.Usage{Calls: 1, Cost: cost + grow*n}
+				return resp, nil
+			})
+		}
+	}
+	return all
+}
+
+func TestScoresAreSetAside(t *testing.T) {
+	t.Parallel()
+	full := func(change func(c *discussion.Config)) debate {
+		d := debate{cfg: discussion.Full(nil)}
+		change(&d.cfg)
+		return d
+	}
+	notBegun := func(round string) string {
+		return "round " + round + " was not begun: what is left would not do for it and for the scores"
+	}
+	for _, tt := range []struct {
+		name   string
+		debate debate
+		rounds int
+		calls  int
+		warn   []string
+	}{
+		// Full takes 1 call for kickoff, 7 a round, and 1 each for scores, selection and page.
+		{"DC41 22 of 25 calls", limited(discussion.Full(nil), 22), 2, 18, []string{notBegun("3")}},
+		{"DC41 all but the selection and the page", limited(discussion.Full(nil), 23), 3, 23, nil},
+		{"DC41 one call too few for the second round", limited(discussion.Full(nil), 15), 1, 11, []string{notBegun("2")}},
+		{"DC41 money, by the largest call so far", full(func(c *discussion.Config) { c.Limits.Cost = 229 }), 2, 18, []string{notBegun("3")}},
+		{"DC41 money that is enough", full(func(c *discussion.Config) { c.Limits.Cost = 230 }), 3, 23, nil},
+		{"DC41 money, by the estimate of the moderator", full(func(c *discussion.Config) { c.Limits.Cost, c.Team[5].Estimate = 239, 20 }), 2, 18, []string{notBegun("3")}},
+		{"DC41 without a moderator nothing is set aside", debate{cfg: func() discussion.Config {
+			cfg := without(discussion.Full(nil), discussion.Moderator)
+			cfg.Limits.Calls = 23
+			return cfg
+		}(), cast: cast{discussion.TeamLeader: {"Podcast lab"}}}, 3, 23, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := tt.debate
+			if d.cfg.Limits.Cost > 0 {
+				d.cast = paid(d.cfg, 10, 0)
+			}
+			p := d.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, orchestrator.Completed, p.out.Status)
+			assert.NotNil(t, p.out.FinalIdea)
+			assert.Equal(t, tt.rounds, p.out.Discussion.Round)
+			assert.Len(t, p.asked, tt.calls)
+			var messages []string
+			for _, w := range p.out.Warnings {
+				if w.Code == "discussion/budget" && w.Who == "" {
+					messages = append(messages, w.Message)
+				}
+			}
+			assert.Equal(t, tt.warn, messages)
+			c, _ := d.open(t)
+			c.Quick = true
+			c.Sweep(t)
+		})
+	}
+	t.Run("DC41 a round that costs more than those before is cut short", func(t *testing.T) {
+		d := full(func(c *discussion.Config) { c.Limits.Cost = 200 })
+		d.cast = paid(d.cfg, 10, 4)
+		p := d.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Contains(t, p.types(), "validation")
+		assert.True(t, slices.ContainsFunc(p.out.Warnings, func(w orchestrator.Warning) bool {
+			return w.Message == "round 2 was cut short: what is left is for the scores"
+		}), p.out.Warnings)
+		c, _ := d.open(t)
+		c.Quick = true
+		c.Sweep(t)
+	})
+}
