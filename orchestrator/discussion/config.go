@@ -1,7 +1,6 @@
 package discussion
 
 import (
-	"cmp"
 	"io/fs"
 	"time"
 
@@ -27,6 +26,8 @@ type Config struct {
 	// Prompts replaces the prompts of the package, by file name ("kickoff.tmpl"): the
 	// package comment has them all. It is read at New only. Nil: none is replaced.
 	Prompts fs.FS `json:"-"`
+
+	faults []string // faults of the call that made it, such as a preset's
 }
 
 // Rounds say how long the team explores.
@@ -66,42 +67,11 @@ type Bounds struct {
 	IdeasPerCall int           `json:"ideasPerCall,omitzero" default:"20" min:"-1"`  // number of ideas that are used of one answer; 0: 20
 }
 
-// Standard is a team of four and one round: leader, ideation, moderator, ui_creator.
-// agents are the names in the roster by role; a role that is missing there has an agent
-// with the role's name. The other presets do the same.
-func Standard(agents map[Role]string) Config {
-	return Config{
-		Team:   members(agents, TeamLeader, Ideation, Moderator, UICreator),
-		Rounds: Rounds{Max: 1}, Policy: Policy{MinIdeas: 3, Threshold: 6.0},
-	}
-}
-
-// Extended is Standard with researcher and critic, two rounds and a deep dive.
-func Extended(agents map[Role]string) Config {
-	return Config{
-		Team:   members(agents, TeamLeader, Researcher, Ideation, Critic, Moderator, UICreator),
-		Rounds: Rounds{Max: 2, DeepDive: 1}, Policy: Policy{MinIdeas: 4, Threshold: 7.0},
-	}
-}
-
-// Full is all seven roles, three rounds and a deep dive.
-func Full(agents map[Role]string) Config {
-	return Config{
-		Team:   members(agents, roles...),
-		Rounds: Rounds{Max: 3, DeepDive: 1}, Policy: Policy{MinIdeas: 5, Threshold: 7.5},
-	}
-}
-
-func members(agents map[Role]string, wanted ...Role) []Member {
-	all := make([]Member, len(wanted))
-	for i, role := range wanted {
-		all[i] = Member{Role: role, Agent: cmp.Or(agents[role], string(role))}
-	}
-	return all
-}
-
 // check adds the faults of c that tags do not find.
 func (c Config) check(f *team.Faults) {
+	for _, fault := range c.faults {
+		f.Add("%s", fault)
+	}
 	c.checkTeam(f)
 	c.checkTurns(f)
 	f.If(c.Policy.RequireThreshold && !c.grades(), "Policy.RequireThreshold is set, and the team has no moderator or Rules.Grader who could score")

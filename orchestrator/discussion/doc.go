@@ -3,8 +3,8 @@
 // in turn and read all messages; the leader sums up each round; a moderator scores the
 // ideas; the best one wins; and a report is made.
 //
-// [New] makes a flow of a [Config]; [Standard], [Extended] and [Full] are configs to
-// start from. No model controls the run: who speaks when, which ideas count, what a
+// [New] makes a flow of a [Config]; [Vote], [Standard], [Extended] and [Full] are
+// configs to start from. No model controls the run: who speaks when, which ideas count, what a
 // score is and which idea wins are computed, and the leader's own choice is recorded as
 // a comment. Each of these rules can be replaced: see [Rules]. [Outcome] has the whole
 // discussion, also beside an error. [Page] makes an HTML page of it, without a model.

@@ -118,8 +118,12 @@ func (c Config) checkTeam(f *team.Faults) {
 		f.If(m.Role != "" && !isNamed(string(m.Role)), "Team[%d].Role is %q, want letters, digits, _, - and spaces, at most 64", i, m.Role)
 		f.If(slices.Contains(reserved, m.Role), "Team[%d].Role is %q, which is the name of something else: want another", i, m.Role)
 		f.If(m.ID != "" && m.ID != string(m.Role) && !isNamed(m.ID), "Team[%d].ID is %q, want letters, digits, _, - and spaces, at most 64", i, m.ID)
+		hint := "set its Task or its Duty"
+		if near := didYouMean(m.Role, roles); near != "" {
+			hint += ", or " + near
+		}
 		f.If(isNamed(string(m.Role)) && !slices.Contains(roles, m.Role) && m.Duty == "" && strings.TrimSpace(m.Task) == "",
-			"Team[%d].Role is %q, which the package does not know: set its Task or its Duty%s", i, m.Role, didYouMean(m.Role, roles))
+			"Team[%d].Role is %q, which the package does not know: %s", i, m.Role, hint)
 		for j, other := range c.Team {
 			f.If(j < i && m.ID != "" && m.ID == other.ID, "Team[%d].ID is %q, as that of Team[%d]", i, m.ID, j)
 			f.If(j != i && m.ID != "" && m.ID == string(other.Role), "Team[%d].ID is %q, which is the role of Team[%d]", i, m.ID, j)
@@ -147,7 +151,7 @@ func didYouMean(role Role, known []Role) string {
 		names[i] = string(k)
 	}
 	if near := text.Nearest(string(role), names); near != "" {
-		return fmt.Sprintf(", or did you mean %q?", near)
+		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""
 }
