@@ -1,6 +1,7 @@
 package discussion
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -109,6 +110,11 @@ func (r *run) kickOff(c *orchestrator.Context) error {
 		return r.phases.Go(c, replied)
 	case team.Ends(err):
 		return err
+	}
+	for _, code := range []error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow} {
+		if errors.Is(err, code) { // the agent's own, which is not the run's
+			return team.Fail(ErrKickoff, "kickoff: %s", err.Error())
+		}
 	}
 	return team.Fail(ErrKickoff, "kickoff: %w", err)
 }
