@@ -60,6 +60,17 @@ func TestHeld(t *testing.T) {
 		assert.NotContains(t, text, "long")
 		assert.Contains(t, text, "kickoff")
 	})
+	t.Run("DX10 fewer messages that are left out are told, too", func(t *testing.T) {
+		cfg := shallow(without(discussion.Extended(nil), discussion.Critic))
+		cfg.Bounds.ContextBytes = 2500
+		p := debate{cfg: cfg, cast: cast{discussion.TeamLeader: {"go", strings.Repeat("long ", 800), "short", "idea-1"}}}.play(t)
+		require.NoError(t, p.err)
+		var counts []int
+		for _, e := range p.events(t, discussion.EventContextElided) {
+			counts = append(counts, e.Count)
+		}
+		assert.Equal(t, []int{2, 3, 4, 3}, counts, "the long synthesis is kept while it is the last one")
+	})
 	t.Run("D6 DX11 the host's report has its phase without a ui_creator", func(t *testing.T) {
 		cfg := without(discussion.Standard(nil), discussion.UICreator)
 		cfg.Rules.Report = discussion.Page
