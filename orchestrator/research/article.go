@@ -111,17 +111,25 @@ func articleOf(drafts []WorkerOutput) Article {
 func readingMinutes(words int) int { return max(words/200, 1) }
 
 // NormalURL returns a web address in the form in which addresses are compared. It has https
-// and a host in lower case without "www.". It has no user, port 80 or 443, fragment,
-// trailing slash, tracking parameters and needless percent-encoding. false: text is no http
-// or https address.
+// and a host in lower case and ASCII, without "www." and a trailing dot. It has no user,
+// port 80 or 443, fragment, dot segments, trailing slash, tracking parameters and needless
+// percent-encoding. false: text is no http or https address.
 func NormalURL(text string) (string, bool) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return "", false
 	}
-	host := strings.ToLower(u.Host)
-	if port := u.Port(); port == "" || port == "80" || port == "443" {
-		host = strings.TrimSuffix(strings.TrimSuffix(host, port), ":")
+	host, port := dnsName(strings.ToLower(u.Hostname())), u.Port()
+	switch {
+	case host == "":
+		return "", false
+	case strings.Contains(host, ":"):
+		host = "[" + host + "]"
+	}
+	if port != "" && port != "80" && port != "443" {
+		port = ":" + port
+	} else {
+		port = ""
 	}
 	for strings.HasPrefix(host, "www.") && strings.Count(host, ".") > 1 {
 		host = strings.TrimPrefix(host, "www.")
@@ -130,7 +138,7 @@ func NormalURL(text string) (string, bool) {
 		name, _, _ := strings.Cut(strings.ToLower(part), "=")
 		return part == "" || strings.HasPrefix(name, "utm_") || slices.Contains(tracking, name)
 	})
-	address := "https://" + host + strings.TrimRight(canonical(u.EscapedPath()), "/")
+	address := "https://" + host + port + strings.TrimRight(withoutDots(canonical(u.EscapedPath())), "/")
 	if len(query) > 0 {
 		address += "?" + strings.Join(query, "&")
 	}
@@ -158,11 +166,12 @@ func canonical(s string) string {
 	})
 }
 
-// sourcesOf are the sources of the findings: each once, the most relevant first, equals in
-// the order in which they were found. Addresses have no user and password.
+// sourcesOf are the sources of the findings: each once, those that a worker could not read
+// last, else the most relevant first, equals in the order in which they were found.
+// Addresses have no user and password.
 func sourcesOf(research []WorkerOutput) []Source {
 	sources := []Source{}
-	at := map[string]int{}
+	at, unread := map[string]int{}, map[string]string{} // unread: the worker that could not read it
 	for _, o := range research {
 		var f Findings
 		if json.Unmarshal(o.Payload, &f) != nil {
@@ -173,21 +182,41 @@ func sourcesOf(research []WorkerOutput) []Source {
 			key, ok := NormalURL(s.URL)
 			if !ok {
 				s.URL, key = "", "title "+strings.ToLower(s.Title)
-			} else if u, err := url.Parse(s.URL); err == nil && u.User != nil {
-				u.User = nil
-				s.URL = u.String()
 			}
+			s.URL = withoutUser(s.URL)
 			if i, known := at[key]; known {
 				sources[i].Relevance = max(sources[i].Relevance, s.Relevance)
-				if len(s.Excerpt) > len(sources[i].Excerpt) {
-					sources[i].Excerpt = s.Excerpt // the longest: its worker has read most
+				longer := len(s.Excerpt) > len(sources[i].Excerpt) // its worker has read more
+				if longer {
+					sources[i].Excerpt = s.Excerpt
+				}
+				if longer || unread[key] == o.Worker {
+					delete(unread, key)
 				}
 				continue
 			}
 			at[key] = len(sources)
 			sources = append(sources, s)
 		}
+		for _, u := range f.Unread {
+			if key, ok := NormalURL(u.URL); ok {
+				unread[key] = o.Worker
+			}
+		}
 	}
-	slices.SortStableFunc(sources, func(a, b Source) int { return cmp.Compare(b.Relevance, a.Relevance) })
+	sortSources(sources, unread)
 	return sources
+}
+
+// sortSources sorts by relevance; the sources that a worker could not read stand last.
+func sortSources(sources []Source, unread map[string]string) {
+	last := func(s Source) int {
+		if key, _ := NormalURL(s.URL); unread[key] != "" {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(sources, func(a, b Source) int {
+		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(b.Relevance, a.Relevance))
+	})
 }

@@ -123,7 +123,7 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 	}
 	k, err := r.try(c, p, p.Worker, p.task)
 	if other := find(r.Workers, p.Fallback); err != nil && !team.Ends(err) && !r.IsHostError(err) && other.ID != "" {
-		if ferr := r.replace(c, p, other); ferr == nil || r.breaks(c, ferr) || r.IsHostError(ferr) {
+		if ferr := r.replace(c, p, other, err); ferr == nil || r.breaks(c, ferr) || r.IsHostError(ferr) {
 			return ferr
 		}
 	}
@@ -151,8 +151,8 @@ func (r *run) skip(c *orchestrator.Context, p *part, code, cause string) error {
 }
 
 // replace lets another worker do the part, or uses what that one has made already in this
-// iteration.
-func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
+// iteration. cause is how the part failed.
+func (r *run) replace(c *orchestrator.Context, p *part, w Worker, cause error) error {
 	r.state.Tasks[p.task].Status = taskFailed
 	r.Emit(c, EventWorkerReplaced, &Event{Event: team.Event{Who: p.ID, Text: w.ID}, Step: p.step})
 	p.filled = slices.ContainsFunc(r.state.Tasks, func(t Task) bool {
@@ -163,7 +163,7 @@ func (r *run) replace(c *orchestrator.Context, p *part, w Worker) error {
 			return err
 		}
 	}
-	r.warn(c, "fallback", p.ID, "%s failed: %s did its part", p.ID, w.ID)
+	r.warn(c, "fallback", p.ID, "%s failed: %s did its part: %s", p.ID, w.ID, prompt.OneLine(cause.Error()))
 	return nil
 }
 
@@ -195,6 +195,9 @@ func (r *run) keep(c *orchestrator.Context, p *part) {
 	w := find(r.Workers, p.made.Worker)
 	list := r.state.of(w.Category)
 	*list = append(*list, *p.made)
+	if w.Category == Researching {
+		r.unread(c, *p.made)
+	}
 	var d Draft
 	if w.Revises && len(p.drafts) > 0 && json.Unmarshal(p.made.Payload, &d) == nil && d.Content != "" {
 		r.revise(c, p.drafts, w.ID, d)

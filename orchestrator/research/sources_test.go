@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/research"
 )
 
@@ -56,6 +58,39 @@ func TestSources(t *testing.T) {
 			assert.Equal(t, []source{{Title: "x"}}, found(t, []source{{Title: "x", URL: url}}, []source{{Title: "x"}}), url)
 		}
 	})
+	t.Run("RC56 a page that was not read is a warning, and stands behind those that were", func(t *testing.T) {
+		unread := []research.Unread{{URL: "http://me:secret@example.com/a/", Reason: "the site's robots.txt\ndoes not allow it"}, {URL: "https://example.com/other", Reason: "status 404 Not Found"}}
+		p := scored(0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search", "web_scraper"), sequential("writing", "article_writer"))}
+		p.cast["web_search"] = []any{sources(source{Title: "A", URL: "https://example.com/a", Relevance: 0.9, Excerpt: "a snippet"}, source{Title: "B", URL: "https://example.com/b", Relevance: 0.1})}
+		p.cast["web_scraper"] = []any{agent.Response{Data: agent.JSON(research.Findings{Sources: []source{{Title: "B", URL: "https://example.com/b", Excerpt: "the whole page"}}, Unread: unread})}}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, []source{
+			{Title: "B", URL: "https://example.com/b", Relevance: 0.1, Excerpt: "the whole page"},
+			{Title: "A", URL: "https://example.com/a", Relevance: 0.9, Excerpt: "a snippet"},
+		}, got.out.Sources)
+		var warned []orchestrator.Warning
+		for _, w := range got.out.Warnings {
+			if w.Code == "research/unread" {
+				warned = append(warned, w)
+			}
+		}
+		assert.Equal(t, []orchestrator.Warning{
+			{Code: "research/unread", Who: "web_scraper", Message: "http://example.com/a/: the site's robots.txt does not allow it"},
+			{Code: "research/unread", Who: "web_scraper", Message: "https://example.com/other: status 404 Not Found"},
+		}, warned)
+	})
+	t.Run("RC56 a page that another worker reads later was read", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search", "web_scraper", "academic_search"), sequential("writing", "article_writer"))}
+		p.cast["web_search"] = []any{sources(source{Title: "A", URL: "https://example.com/a", Relevance: 0.9}, source{Title: "B", URL: "https://example.com/b", Relevance: 0.1})}
+		p.cast["web_scraper"] = []any{agent.Response{Data: agent.JSON(research.Findings{Unread: []research.Unread{{URL: "https://example.com/a", Reason: "slow"}}})}}
+		p.cast["academic_search"] = []any{sources(source{Title: "A", URL: "https://example.com/a", Excerpt: "the whole page"})}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, "A", got.out.Sources[0].Title)
+	})
 	t.Run("RX7 relevance on another scale is sent back", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{small()}
@@ -85,6 +120,12 @@ func TestNormalURL(t *testing.T) {
 		{"RC49 codes that are needed stay, in one case", "https://example.com/a%2fb%C3%a9", "https://example.com/a%2Fb%C3%A9"},
 		{"RC49 a blank and a letter that need a code have one", "https://example.com/x?q=a b\u00e9&r= &s", "https://example.com/x?q=a%20b%C3%A9&r=%20&s"},
 		{"RC49 user and password", "https://me:secret@example.com/x", "https://example.com/x"},
+		{"RC56 the dot behind a host", "https://example.com./x", "https://example.com/x"},
+		{"RC56 the dot before a port", "https://example.com.:8443/x", "https://example.com:8443/x"},
+		{"RC56 letters that are not ASCII in a host", "https://B\u00fccher.example/x", "https://xn--bcher-kva.example/x"},
+		{"RC56 the same in their own code", "https://xn--bcher-kva.example/x", "https://xn--bcher-kva.example/x"},
+		{"RC56 dot segments", "https://example.com/./a/../b/%2e/c/%2E%2e", "https://example.com/b"},
+		{"RC56 more dots than segments", "https://example.com/../../a", "https://example.com/a"},
 		{"RX15 an IPv6 host", "http://[::1]:80/x", "https://[::1]/x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +141,7 @@ func TestNormalURL(t *testing.T) {
 }
 
 func FuzzNormalURL(f *testing.F) {
-	for _, seed := range []string{"https://example.com/a?utm_x=1#f", "http://EXAMPLE.com:80//", "https://[::1]:443/%2F/?&&", "http://a/?a=%zz", "http://a/b? &", "http://a/?\xff=\u0130"} {
+	for _, seed := range []string{"https://example.com/a?utm_x=1#f", "http://EXAMPLE.com:80//", "https://[::1]:443/%2F/?&&", "http://a/?a=%zz", "http://a/b? &", "http://\u00fc./%2e/..", "http://a/?\xff=\u0130"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

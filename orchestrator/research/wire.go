@@ -48,6 +48,14 @@ type WorkerInput struct {
 type Findings struct {
 	Sources []Source `json:"sources"`           // empty: nothing was found
 	Summary string   `json:"summary,omitempty"` // statement of them all; "": none
+	Unread  []Unread `json:"unread,omitempty"`  // pages that could not be read: each is a warning of the run; nil: none
+}
+
+// Unread is a page that a worker could not read. If it is a source, it stands behind those
+// that were read.
+type Unread struct {
+	URL    string `json:"url"`    // address of the page
+	Reason string `json:"reason"` // why, such as "status 404 Not Found"
 }
 
 // Source is the origin of a finding.
@@ -153,7 +161,8 @@ const (
 
 	findingsWanted = `{"type":"object","required":["sources"],"properties":{"sources":{"type":"array","items":{"type":"object","required":["title"],` +
 		`"properties":{"title":{"type":"string"},"url":{"type":"string"},"kind":{"type":"string"},"relevance":` + scale + `,"excerpt":{"type":"string"}}}},` +
-		`"summary":{"type":"string"}}}`
+		`"summary":{"type":"string"},"unread":{"type":"array","items":{"type":"object","required":["url","reason"],` +
+		`"properties":{"url":{"type":"string"},"reason":{"type":"string"}}}}}}`
 
 	draftWanted = `{"type":"object","required":["content"],"properties":{"title":{"type":"string"},"content":{"type":"string"}}}`
 )
