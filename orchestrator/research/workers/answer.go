@@ -44,7 +44,8 @@ type caller struct {
 // bound limits how much of a body is read, in bytes after decompression.
 type bound struct {
 	bytes int64
-	cut   bool // a longer body is cut; else it is an error
+	pdf   int64 // limit of a body that is said to be a PDF; 0: bytes
+	cut   bool  // a longer body is cut; else it is an error
 }
 
 // ask makes one request. It does not read the body of an answer that is no page, such as
@@ -67,6 +68,9 @@ func (c caller) ask(ctx context.Context, u *url.URL, b bound) (*answer, error) {
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, final{fmt.Errorf("its encoding is %.40q, want gzip or none", e)}
+	}
+	if b.pdf > 0 && kindOf(resp.Header.Get("Content-Type")) == pdfKind {
+		b.bytes = b.pdf
 	}
 	if resp.ContentLength > b.bytes && !b.cut {
 		return nil, b.exceeded()

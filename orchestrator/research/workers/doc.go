@@ -21,9 +21,15 @@
 // the ports 80 and 443, without user and password, and only at public addresses: not in
 // private, local or reserved networks, nor where clouds keep their credentials. That is
 // checked for each redirect, and again when a connection is made, for the address that
-// the name was resolved to. [Access] makes exceptions. Pages are HTML or plain text, and
-// everything about them is bounded: bytes after decompression, elements, time, the text
-// that is kept.
+// the name was resolved to. [Access] makes exceptions. Pages are HTML, plain text or PDF, as
+// what they hold shows: a server may call them anything. Everything about them is bounded:
+// bytes after decompression, elements, time, the text that is kept. A page that was not read
+// is in Findings.Unread.
+//
+// PDFium reads PDFs as WebAssembly, in a sandbox for each file, without files and network
+// and with at most 256 MiB of memory. It is compiled before the first PDF of a process, which
+// takes some seconds and 300 MB. Of a PDF at most 100 pages are read; passwords are not
+// known.
 //
 // # Manners
 //

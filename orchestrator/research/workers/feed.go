@@ -3,21 +3,15 @@ package workers
 import (
 	"bytes"
 	"cmp"
-	"encoding/xml"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/convene-go/convene/orchestrator/research"
-)
+	"github.com/mmcdole/gofeed/atom"
 
-const (
-	atomSpace   = "http://www.w3.org/2005/Atom"
-	searchSpace = "http://a9.com/-/spec/opensearch/1.1/"
+	"github.com/convene-go/convene/orchestrator/research"
 )
 
 // feed is an answer of arXiv.
@@ -27,80 +21,31 @@ type feed struct {
 }
 
 // entry is a paper, or the report of an error.
-type entry struct {
-	ID        string `xml:"http://www.w3.org/2005/Atom id"`
-	Title     string `xml:"http://www.w3.org/2005/Atom title"`
-	Summary   string `xml:"http://www.w3.org/2005/Atom summary"`
-	Published string `xml:"http://www.w3.org/2005/Atom published"`
-	Authors   []struct {
-		Name string `xml:"http://www.w3.org/2005/Atom name"`
-	} `xml:"http://www.w3.org/2005/Atom author"`
-	Links []struct {
-		Href string `xml:"href,attr"`
-		Rel  string `xml:"rel,attr"`
-	} `xml:"http://www.w3.org/2005/Atom link"`
-}
+type entry struct{ *atom.Entry }
 
 // parseFeed reads an Atom feed, at most so many entries of it. It does not expand entities
 // that a document declares.
-func parseFeed(data []byte, most int) (feed, error) {
-	d := xml.NewDecoder(bytes.NewReader(data))
-	root, err := begin(d)
+func parseFeed(data []byte, most int) (f feed, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			f, err = feed{}, fmt.Errorf("it is no Atom feed: panic: %v", v)
+		}
+	}()
+	doc, err := new(atom.Parser).Parse(bytes.NewReader(data))
 	if err != nil {
 		return feed{}, fmt.Errorf("it is no Atom feed: %w", err)
 	}
-	if root.Name != (xml.Name{Space: atomSpace, Local: "feed"}) {
-		return feed{}, fmt.Errorf("it is no Atom feed: it is <%.40s>", root.Name.Local)
+	for _, e := range doc.Entries[:min(len(doc.Entries), most)] {
+		f.entries = append(f.entries, entry{e})
 	}
-	var f feed
-	for {
-		e, err := begin(d)
-		if errors.Is(err, io.EOF) {
-			return f, nil
-		}
-		if err == nil {
-			err = f.read(d, e, most)
-		}
-		if err != nil {
-			return feed{}, fmt.Errorf("it is no Atom feed: %w", err)
+	for _, names := range doc.Extensions { // by the feed's own prefix of OpenSearch
+		for _, e := range names["totalResults"] {
+			if n, err := strconv.Atoi(e.Value); err == nil {
+				f.total = max(n, 0)
+			}
 		}
 	}
-}
-
-// begin is the next start element.
-func begin(d *xml.Decoder) (xml.StartElement, error) {
-	for {
-		t, err := d.Token()
-		if err != nil {
-			return xml.StartElement{}, err
-		}
-		if e, ok := t.(xml.StartElement); ok {
-			return e, nil
-		}
-	}
-}
-
-// read reads an element of the feed.
-func (f *feed) read(d *xml.Decoder, e xml.StartElement, most int) error {
-	switch {
-	case e.Name == xml.Name{Space: atomSpace, Local: "entry"} && len(f.entries) < most:
-		var got entry
-		if err := d.DecodeElement(&got, &e); err != nil {
-			return err
-		}
-		f.entries = append(f.entries, got)
-		return nil
-	case e.Name == xml.Name{Space: searchSpace, Local: "totalResults"}:
-		var text string
-		if err := d.DecodeElement(&text, &e); err != nil {
-			return err
-		}
-		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-			f.total = max(n, 0)
-		}
-		return nil
-	}
-	return d.Skip()
+	return f, nil
 }
 
 // fault is the error that arXiv reports for a query; "": none.
@@ -151,7 +96,7 @@ func (e entry) byline() string {
 		names = append(names, name)
 	}
 	text := strings.Join(names, ", ")
-	if at, err := time.Parse(time.RFC3339, strings.TrimSpace(e.Published)); err == nil {
+	if at := e.PublishedParsed; at != nil {
 		text = strings.TrimSpace(text + " (" + at.UTC().Format(time.DateOnly) + ")")
 	}
 	if text == "" {

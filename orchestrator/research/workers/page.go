@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -31,36 +32,26 @@ type Page struct {
 
 var errNoText = errors.New("it has no text")
 
+// pdfKind is the media type of PDFs.
+const pdfKind = "application/pdf"
+
+// kindOf returns the media type of a Content-Type; "": it has none.
+func kindOf(header string) string {
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return ""
+	}
+	return kind
+}
+
 // pageOf reads an answer. A page of an unsupported type, or without text, is an error.
-func pageOf(a *answer, most int) (Page, error) {
+func pageOf(ctx context.Context, a *answer, most int) (Page, error) {
 	if len(a.body) == 0 {
 		return Page{}, final{errNoText}
 	}
-	header := a.header.Get("Content-Type")
-	if header == "" {
-		header = http.DetectContentType(a.body)
-	}
-	kind, _, err := mime.ParseMediaType(header)
-	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
-		return Page{}, final{fmt.Errorf("its content type is %.40q", header)}
-	}
-	body, err := charset.NewReader(bytes.NewReader(a.body), header)
-	if err != nil {
-		return Page{}, final{fmt.Errorf("its text cannot be read: %w", err)}
-	}
 	p := Page{URL: a.url.String()}
-	var text string
-	switch kind {
-	case "text/html", "application/xhtml+xml":
-		p.Title, text, err = article(body, a)
-	case "text/plain", "text/markdown":
-		var data []byte
-		data, err = io.ReadAll(body)
-		text = string(data)
-	default:
-		err = fmt.Errorf("its content type is %.40q, want HTML or plain text", kind)
-	}
-	p.Text = cut(paragraphs(text), most)
+	title, text, err := read(ctx, a, most)
+	p.Title, p.Text = title, cut(paragraphs(text), most)
 	if err == nil && p.Text == "" {
 		err = errNoText
 	}
@@ -68,6 +59,48 @@ func pageOf(a *answer, most int) (Page, error) {
 		return Page{}, final{err}
 	}
 	return p, nil
+}
+
+// read returns the title and the text of an answer. What it holds counts more than what its
+// type says: servers call PDFs and pictures text.
+func read(ctx context.Context, a *answer, most int) (title, text string, err error) {
+	header, content := a.header.Get("Content-Type"), http.DetectContentType(a.body)
+	header = or(header, content)
+	kind := kindOf(header)
+	if kind == pdfKind || content == pdfKind {
+		text, err = pdfText(ctx, a.body, most)
+		return "", text, err
+	}
+	switch kind {
+	case "text/html", "application/xhtml+xml", "text/plain", "text/markdown":
+	default:
+		return "", "", fmt.Errorf("its content type is %.40q, want HTML, plain text or PDF", or(kind, header))
+	}
+	if isBinary(a.body, header) {
+		return "", "", fmt.Errorf("its content is no text but %q, although its content type is %.40q", content, kind)
+	}
+	body, err := charset.NewReader(bytes.NewReader(a.body), header)
+	if err != nil {
+		return "", "", fmt.Errorf("its text cannot be read: %w", err)
+	}
+	if strings.HasSuffix(kind, "html") || strings.HasSuffix(kind, "html+xml") {
+		return article(body, a)
+	}
+	data, err := io.ReadAll(body)
+	return "", string(data), err
+}
+
+// isBinary reports whether a body begins as no text does: with a sign of another kind of
+// file, and control characters. UTF-16 has zero bytes, too.
+func isBinary(body []byte, header string) bool {
+	begin := body[:min(len(body), 512)]
+	if strings.HasPrefix(http.DetectContentType(begin), "text/") {
+		return false
+	}
+	_, name, _ := charset.DetermineEncoding(begin, header)
+	return !strings.HasPrefix(name, "utf-16") && bytes.ContainsFunc(begin, func(r rune) bool {
+		return r < ' ' && !strings.ContainsRune("\t\n\f\r\x1b", r)
+	})
 }
 
 // article is the title and the text of an HTML page, without menus and the like if they

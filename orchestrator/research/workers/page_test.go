@@ -27,7 +27,7 @@ func TestPageOf(t *testing.T) {
 	news, err := os.ReadFile("testdata/article.html")
 	require.NoError(t, err)
 	t.Run("the article, without what is around it", func(t *testing.T) {
-		p, err := pageOf(sent("text/html; charset=utf-8", string(news)), 4000)
+		p, err := pageOf(t.Context(), sent("text/html; charset=utf-8", string(news)), 4000)
 		require.NoError(t, err)
 		assert.Equal(t, "https://example.com/a", p.URL)
 		assert.Contains(t, p.Title, "Night wards try a new helper")
@@ -38,7 +38,7 @@ func TestPageOf(t *testing.T) {
 		}
 	})
 	t.Run("as many characters as are wanted", func(t *testing.T) {
-		p, err := pageOf(sent("text/html", string(news)), 50)
+		p, err := pageOf(t.Context(), sent("text/html", string(news)), 50)
 		require.NoError(t, err)
 		assert.Equal(t, "In three made-up hospitals, nurses began this win…", p.Text)
 	})
@@ -55,6 +55,9 @@ func TestPageOf(t *testing.T) {
 		{"HTML in UTF-8 that is none", "text/html; charset=utf-8", "<title>a\xffb</title><p>c\xffd", "a\uFFFDb", "c\uFFFDd"},
 		{"zero bytes", "text/html", "<title>t</title><p>a\x00b", "t", "ab"},
 		{"a type with a broken parameter", "text/plain; charset", "hi", "", "hi"},
+		{"text that begins like a picture", "text/plain", "BM is short for a company's name", "", "BM is short for a company's name"},
+		{"UTF-16 without a mark", "text/plain; charset=utf-16le", "h\x00i\x00", "", "hi"},
+		{"a control character late in a page", "text/html", "<p>" + strings.Repeat("a ", 300) + "\x01b", "", strings.Repeat("a ", 300) + "b"},
 		{"no type, but HTML", "", "<!doctype html><title>t</title><p>hi", "t", "hi"},
 		{"no type, but text", "", "hi", "", "hi"},
 		{"XHTML", "application/xhtml+xml", "<html><title>t</title><p>hi</p></html>", "t", "hi"},
@@ -68,15 +71,18 @@ func TestPageOf(t *testing.T) {
 			if tt.kind == "" {
 				a.header = http.Header{}
 			}
-			p, err := pageOf(a, 4000)
+			p, err := pageOf(t.Context(), a, 4000)
 			require.NoError(t, err)
 			assert.Equal(t, tt.title, p.Title)
 			assert.Equal(t, tt.text, p.Text)
 		})
 	}
 	refused := []struct{ name, kind, body, want string }{
-		{"PDF", "application/pdf", "%PDF-1.4", `"application/pdf", want HTML or plain text`},
-		{"JSON", "application/json", "{}", "application/json"},
+		{"a PDF that is none", "application/pdf", "%PDF-1.4", "its PDF cannot be read"},
+		{"a picture that is said to be HTML", "text/html", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", `no text but "image/png", although its content type is "text/html"`},
+		{"an archive that is said to be text", "text/plain; charset=utf-8", "PK\x03\x04\x14\x00", `no text but "application/zip"`},
+		{"a program that is said to be text", "text/plain", "\x7fELF\x02\x01\x01\x00\x00", `no text but "application/octet-stream"`},
+		{"JSON", "application/json", "{}", `"application/json", want HTML, plain text or PDF`},
 		{"a picture", "image/png", "\x89PNG", "image/png"},
 		{"no type, but a picture", "", "\x89PNG\r\n\x1a\n", "image/png"},
 		{"a style sheet", "text/css", "a{}", "text/css"},
@@ -91,7 +97,7 @@ func TestPageOf(t *testing.T) {
 			if tt.kind == "" {
 				a.header = http.Header{}
 			}
-			_, err := pageOf(a, 4000)
+			_, err := pageOf(t.Context(), a, 4000)
 			require.ErrorIs(t, err, providers.Permanent)
 			assert.ErrorContains(t, err, tt.want)
 		})
@@ -118,7 +124,7 @@ func TestHostileHTML(t *testing.T) {
 			require.NoError(t, err)
 			elements, _ := size(doc)
 			assert.Less(t, elements, 10_000, mark)
-			_, err = pageOf(sent("text/html", page), 4000)
+			_, err = pageOf(t.Context(), sent("text/html", page), 4000)
 			require.NoError(t, err)
 		}
 	})
@@ -135,7 +141,7 @@ func TestHostileHTML(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			page := strings.Replace(string(news), "<body>", "<body>"+around[0], 1) + around[1]
-			p, err := pageOf(sent("text/html", page), 1_000_000)
+			p, err := pageOf(t.Context(), sent("text/html", page), 1_000_000)
 			require.NoError(t, err)
 			assert.Equal(t, "Night wards try a new helper | The Invented Courier", p.Title)
 			assert.Contains(t, p.Text, "Sports", "as it is, with its menu")
@@ -145,7 +151,7 @@ func TestHostileHTML(t *testing.T) {
 		})
 	}
 	t.Run("nested deeper than is parsed", func(t *testing.T) {
-		_, err := pageOf(sent("text/html", strings.Repeat("<div>", 49_000)+"hi"), 4000)
+		_, err := pageOf(t.Context(), sent("text/html", strings.Repeat("<div>", 49_000)+"hi"), 4000)
 		require.ErrorIs(t, err, providers.Permanent)
 		assert.ErrorContains(t, err, "HTML cannot be read")
 	})
@@ -153,7 +159,7 @@ func TestHostileHTML(t *testing.T) {
 		plain, err := simplify(strings.NewReader("<title>" + strings.Repeat("ab", 100_000) + "</title>"))
 		require.NoError(t, err)
 		assert.Equal(t, "<title>"+strings.Repeat("ab", maxTitle)[:maxTitle-1]+"…</title>", string(plain))
-		p, err := pageOf(sent("text/html", "<title>"+strings.Repeat("a | ", 100_000)+"</title><p>hi"), 4000)
+		p, err := pageOf(t.Context(), sent("text/html", "<title>"+strings.Repeat("a | ", 100_000)+"</title><p>hi"), 4000)
 		require.NoError(t, err)
 		assert.LessOrEqual(t, utf8.RuneCountInString(p.Title), maxTitle)
 	})
@@ -163,7 +169,7 @@ func TestHostileHTML(t *testing.T) {
 		assert.Equal(t, `<p id="i" role="`+strings.Repeat("r", maxAttribute)+`">`, string(plain))
 	})
 	t.Run("an element that does not end", func(t *testing.T) {
-		p, err := pageOf(sent("text/html", "<p>hi<svg><p>x"), 4000)
+		p, err := pageOf(t.Context(), sent("text/html", "<p>hi<svg><p>x"), 4000)
 		require.NoError(t, err)
 		assert.Equal(t, "hi", p.Text)
 	})
@@ -175,7 +181,7 @@ func FuzzPage(f *testing.F) {
 	f.Add("text/html", []byte(formats("b", 3, 3)))
 	f.Add("text/html", []byte("<table><a><td><a><select><title><template><form></table><br>"))
 	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		p, err := pageOf(sent(kind, string(body)), 100)
+		p, err := pageOf(t.Context(), sent(kind, string(body)), 100)
 		if err != nil {
 			require.ErrorIs(t, err, providers.Permanent)
 			require.NotContains(t, err.Error(), "runtime error")

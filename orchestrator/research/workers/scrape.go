@@ -33,7 +33,7 @@ type target struct {
 // Call reads the pages that req.Input, a research.WorkerInput, names, and answers with
 // research.Findings: a source for each page that was read, with the requested address
 // and the text as its excerpt. Its relevance is that of the source that named the page, 1
-// for pages in the brief. The summary names the pages that could not be read.
+// for pages in the brief. Unread and the summary name the pages that could not be read.
 //
 // It fails if no page could be read, with a transient error if a retry may help, after
 // the longest wait that a site asked for. Without an address it is ErrNothing.
@@ -188,7 +188,9 @@ func findings(list []target) (research.Findings, error) {
 			f.Sources = append(f.Sources, t.Source)
 			continue
 		}
-		failed = append(failed, fmt.Sprintf("%s: %s", cut(t.URL, 200), oneLine(t.err.Error(), 200)))
+		reason := oneLine(t.err.Error(), 200)
+		f.Unread = append(f.Unread, research.Unread{URL: t.URL, Reason: reason})
+		failed = append(failed, fmt.Sprintf("%s: %s", cut(t.URL, 200), reason))
 		if e := agent.ErrorOf(t.err); e.Transient || errors.Is(t.err, context.DeadlineExceeded) {
 			again, wait = t.err, max(wait, e.RetryAfter)
 		}

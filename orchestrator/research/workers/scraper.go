@@ -45,6 +45,7 @@ type ScraperLimits struct {
 	Pages     int           // to read; 0: 10
 	Parallel  int           // sites at once; 0: 4
 	PageBytes int64         // of a page, decompressed: a longer one is not read; 0: 2 MiB
+	PDFBytes  int64         // of a PDF: a longer one is not read; 0: 16 MiB
 	PageText  int           // characters that are kept of its text; 0: 4,000
 	PageTime  time.Duration // for a page, with redirects and robots.txt; 0: 20 s
 	TotalTime time.Duration // for a call, which returns what it has by then; 0: 3 minutes
@@ -55,7 +56,7 @@ func (c ScraperConfig) withDefaults() ScraperConfig {
 	c.UserAgent = cmp.Or(c.UserAgent, DefaultUserAgent)
 	l := &c.Limits
 	l.Pages, l.Parallel = cmp.Or(l.Pages, 10), cmp.Or(l.Parallel, 4)
-	l.PageBytes, l.PageText = cmp.Or(l.PageBytes, 2<<20), cmp.Or(l.PageText, 4000)
+	l.PageBytes, l.PDFBytes, l.PageText = cmp.Or(l.PageBytes, 2<<20), cmp.Or(l.PDFBytes, 16<<20), cmp.Or(l.PageText, 4000)
 	l.PageTime, l.TotalTime = cmp.Or(l.PageTime, 20*time.Second), cmp.Or(l.TotalTime, 3*time.Minute)
 	return c
 }
@@ -80,6 +81,7 @@ func (c ScraperConfig) validate() error {
 		{"Pages", int64(l.Pages)},
 		{"Parallel", int64(l.Parallel)},
 		{"PageBytes", l.PageBytes},
+		{"PDFBytes", l.PDFBytes},
 		{"PageText", int64(l.PageText)},
 		{"PageTime", int64(l.PageTime)},
 		{"TotalTime", int64(l.TotalTime)},
@@ -88,8 +90,10 @@ func (c ScraperConfig) validate() error {
 			bad("Limits.%s is negative, want 0 or more", f.name)
 		}
 	}
-	if l.PageBytes > 64<<20 {
-		bad("Limits.PageBytes is %d, want at most 64 MiB", l.PageBytes)
+	for name, bytes := range map[string]int64{"PageBytes": l.PageBytes, "PDFBytes": l.PDFBytes} {
+		if bytes > 64<<20 {
+			bad("Limits.%s is %d, want at most 64 MiB", name, bytes)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -146,18 +150,27 @@ func (v *visit) page(outer context.Context, address string) (Page, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(outer, v.cfg.Limits.PageTime, fmt.Errorf("it took longer than %v", v.cfg.Limits.PageTime))
 	defer cancel()
-	a, err := v.follow(ctx, u, bound{bytes: v.cfg.Limits.PageBytes}, v.permitted)
+	p, err := v.fetch(ctx, u)
 	switch {
 	case outer.Err() != nil:
 		return Page{}, outer.Err()
 	case ctx.Err() != nil:
 		return Page{}, broken(context.Cause(ctx))
+	}
+	return p, err
+}
+
+// fetch requests a page and reads the answer.
+func (v *visit) fetch(ctx context.Context, u *url.URL) (Page, error) {
+	l := v.cfg.Limits
+	a, err := v.follow(ctx, u, bound{bytes: l.PageBytes, pdf: l.PDFBytes}, v.permitted)
+	switch {
 	case err != nil:
 		return Page{}, err
 	case a.status != http.StatusOK:
 		return Page{}, a.refusal()
 	}
-	return pageOf(a, v.cfg.Limits.PageText)
+	return pageOf(ctx, a, l.PageText)
 }
 
 // follow requests a page and follows its redirects; each address must be permitted.
@@ -187,11 +200,11 @@ func (v *visit) permitted(ctx context.Context, u *url.URL) error {
 	if v.cfg.IgnoreRobots {
 		return nil
 	}
-	return v.robots.check(ctx, u, func(ctx context.Context, home *url.URL) ([]rule, error) {
+	return v.robots.check(ctx, u, productOf(v.userAgent), func(ctx context.Context, home *url.URL) (string, error) {
 		a, err := v.follow(ctx, home, bound{bytes: maxRobots, cut: true}, func(context.Context, *url.URL) error { return nil })
 		if err != nil {
-			return nil, err
+			return "", err
 		}
-		return rulesOf(a, productOf(v.userAgent))
+		return rulesOf(a)
 	})
 }

@@ -27,10 +27,10 @@ import (
 func TestNewWebScraper(t *testing.T) {
 	_, err := workers.NewWebScraper(workers.ScraperConfig{
 		Access: workers.Access{AllowPrivate: []netip.Prefix{here, {}}}, UserAgent: "a\r\nX-Evil: b",
-		Limits: workers.ScraperLimits{Pages: -1, Parallel: -1, PageBytes: -1, PageText: -1, PageTime: -1, TotalTime: -1},
+		Limits: workers.ScraperLimits{Pages: -1, Parallel: -1, PageBytes: -1, PDFBytes: -1, PageText: -1, PageTime: -1, TotalTime: -1},
 	})
 	for _, want := range []string{
-		"web scraper: ", "Access.AllowPrivate[1]", "UserAgent", "Limits.Pages", "Limits.Parallel", "Limits.PageBytes", "Limits.PageText",
+		"web scraper: ", "Access.AllowPrivate[1]", "UserAgent", "Limits.Pages", "Limits.Parallel", "Limits.PageBytes", "Limits.PDFBytes", "Limits.PageText",
 		"Limits.PageTime", "Limits.TotalTime",
 	} {
 		require.ErrorContains(t, err, want)
@@ -85,6 +85,7 @@ func TestScrape(t *testing.T) {
 				{Title: "No name", URL: "https://d.example", Kind: "web", Excerpt: "A page that has no title, but some words."},
 			},
 			Summary: "Read 4 of 5 pages. Not read: HTTPS://A.example:443/one/?utm_source=x#top: status 404 Not Found",
+			Unread:  []research.Unread{{URL: "HTTPS://A.example:443/one/?utm_source=x#top", Reason: "status 404 Not Found"}},
 		}, f, "news_search comes before web_search, but relevance counts")
 	})
 	t.Run("none that it has read before", func(t *testing.T) {
@@ -245,7 +246,7 @@ func TestScrapeRobots(t *testing.T) {
 		require.NoError(t, err)
 		f := findingsOf(t, resp)
 		assert.Equal(t, []string{"/a", "/c"}, titles(f))
-		assert.Contains(t, f.Summary, "https://some.example/private/b: research/robots; https://some.example/c?print=1: research/robots")
+		assert.Contains(t, f.Summary, "https://some.example/private/b: research/robots: the site's robots.txt does not allow it; https://some.example/c?print=1: research/robots")
 		assert.Equal(t, int64(1), count("some.example/robots.txt")+count("SOME.example/robots.txt"))
 		assert.Zero(t, count("some.example/private/b"))
 	})

@@ -57,7 +57,16 @@ func TestTeam(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, runlog.Ended, log[len(log)-1].Kind)
 	require.NotNil(t, out.Article)
-	assert.Empty(t, out.Warnings)
+	var unread []string
+	for _, w := range out.Warnings {
+		require.Equal(t, "research/unread", w.Code)
+		unread = append(unread, w.Who+" "+w.Message)
+	}
+	assert.Contains(t, unread, "web_scraper "+news.URL+"/gone: status 404 Not Found")
+	assert.Len(t, unread, 3)
+	for i, source := range out.Sources {
+		assert.Equal(t, i >= len(out.Sources)-3, strings.Contains(strings.Join(unread, "\n"), source.URL+": "), "pages that were not read stand last")
+	}
 	kinds := map[string]string{}
 	for _, s := range out.Sources {
 		kinds[s.URL] = s.Kind + ": " + s.Title
@@ -105,6 +114,7 @@ func TestTeamWithoutPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, out.Warnings, 2)
 	assert.Equal(t, "research/fallback", out.Warnings[0].Code)
+	assert.Contains(t, out.Warnings[0].Message, news.URL+"/a: status 404 Not Found", "it says which pages were not read")
 	assert.Equal(t, "research/few-sources", out.Warnings[1].Code)
 	assert.Zero(t, out.Metrics.Retries, "a 404 is not tried again")
 	assert.Equal(t, []research.Source{{Title: "Wards"}}, out.Sources)
