@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,7 @@ func pageOf(ctx context.Context, a *answer, most int) (Page, error) {
 // type says: servers call PDFs and pictures text.
 func read(ctx context.Context, a *answer, most int) (title, text string, err error) {
 	header, content := a.header.Get("Content-Type"), http.DetectContentType(a.body)
-	header = or(header, content)
+	header = cmp.Or(header, content)
 	kind := kindOf(header)
 	if kind == pdfKind || content == pdfKind {
 		text, err = pdfText(ctx, a.body, most)
@@ -74,7 +75,7 @@ func read(ctx context.Context, a *answer, most int) (title, text string, err err
 	switch kind {
 	case "text/html", "application/xhtml+xml", "text/plain", "text/markdown":
 	default:
-		return "", "", fmt.Errorf("its content type is %.40q, want HTML, plain text or PDF", or(kind, header))
+		return "", "", fmt.Errorf("its content type is %.40q, want HTML, plain text or PDF", cmp.Or(kind, header))
 	}
 	if isBinary(a.body, header) {
 		return "", "", fmt.Errorf("its content is no text but %q, although its content type is %.40q", content, kind)
