@@ -3,6 +3,7 @@ package discussion
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -119,12 +120,20 @@ func (r *run) kickOff(c *orchestrator.Context) error {
 	return team.Fail(ErrKickoff, "kickoff: %w", err)
 }
 
+// verified returns the status of a run that came to its end: that of its final idea. An idea
+// that has not won may be ungraded.
+func (r *run) verified() orchestrator.Status {
+	if r.out.FinalIdea == nil || slices.Contains(r.out.Unverified, r.out.FinalIdea.ID) {
+		return orchestrator.Partial
+	}
+	return orchestrator.Completed
+}
+
 // end moves to the final phase and completes the outcome, from which the host's report is
 // made.
 func (r *run) end(c *orchestrator.Context, err error) {
-	r.out.Status = r.Ending(c, err)
-	if r.out.Status == orchestrator.Completed && r.out.FinalIdea == nil {
-		r.out.Status = orchestrator.Partial
+	if r.out.Status = r.Ending(c, err); err == nil {
+		r.out.Status = r.verified()
 	}
 	r.phases.Fire(c, endings[r.out.Status])
 	r.out.Discussion.Ended = c.Now()

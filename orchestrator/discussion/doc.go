@@ -49,6 +49,7 @@
 //	.Round    1, 2, …; 0 outside of the rounds
 //	.Rounds   how many there are
 //	.Missing  topup.tmpl: how many ideas are still wanted
+//	.Only     validate.tmpl: IDs of the ideas to assess, where not all are
 //	.Final    report.tmpl: the final [Idea], or nil
 //	.Scored   select.tmpl: whether ideas have scores
 //	.Name     of the member that the prompt is for

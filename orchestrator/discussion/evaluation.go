@@ -109,20 +109,28 @@ func listOf(v any) []string {
 }
 
 // readEvaluations is parseEvaluations, with an error if none that is rated is of one of the
-// ideas.
-func readEvaluations(text string, names []string, ideas []Idea) ([]Evaluation, error) {
+// ideas that were asked about, of all.
+func readEvaluations(text string, names []string, all, asked []Idea) ([]Evaluation, error) {
 	found, err := parseEvaluations(text, names)
 	if err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(found, func(e Evaluation) bool { return e.rated(names) && e.of(ideas) != nil }) {
+	ids := idsOf(asked)
+	if slices.ContainsFunc(found, func(e Evaluation) bool {
+		idea := e.of(all)
+		return e.rated(names) && idea != nil && slices.Contains(ids, idea.ID)
+	}) {
 		return found, nil
 	}
+	return nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
+}
+
+func idsOf(ideas []Idea) []string {
 	ids := make([]string, len(ideas))
 	for i, idea := range ideas {
 		ids[i] = idea.ID
 	}
-	return nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
+	return ids
 }
 
 // of finds the idea of e: by ID, else by title, of equal titles the latest; nil: none.

@@ -34,12 +34,14 @@ type Input struct {
 //     moderator, the leader's choice is enough.
 //   - Partial: no idea was chosen, or the final one is Unverified: below the threshold,
 //     without a score although there is a moderator, with an assumed one, or chosen ByOrder.
+//     Beside a graded one Unverified has the ideas without a grade, too. They cannot win, and
+//     do not change the status.
 //   - OutOfBudget, with orchestrator.ErrBudget: money, calls or time were used up before
 //     there was a score, or without a moderator a choice.
 //   - Canceled, with orchestrator.ErrCanceled.
 //   - Failed, with a code of this package.
 type Outcome struct {
-	orchestrator.Outcome // Score is that of FinalIdea, 0 to 10; Unverified has its ID
+	orchestrator.Outcome // Score is that of FinalIdea, 0 to 10; Unverified: see Status
 
 	Discussion     Discussion `json:"discussion"`               // all that was said
 	FinalIdea      *Idea      `json:"finalIdea,omitempty"`      // idea that won; nil: none was chosen

@@ -86,6 +86,7 @@ func (o Outcome) Ranked() []Idea {
 			best = append(best, ideas[i])
 		}
 	}
+	gradedFirst(best)
 	return best
 }
 

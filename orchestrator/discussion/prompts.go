@@ -13,6 +13,7 @@ type promptData struct {
 	Round   int
 	Rounds  int
 	Missing int
+	Only    []string
 	Final   *Idea
 	Scored  bool
 
@@ -28,7 +29,7 @@ func samples() map[string][]any {
 	files, _ := ownPrompts.ReadDir("prompts") // an error leaves templates without samples
 	for _, file := range files {
 		samples[file.Name()] = []any{
-			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Final: &Idea{Title: "t"}, Scored: true, Criteria: []string{"clarity", "cost"}, Name: "m", Role: "r"},
+			promptData{Members: []string{"m"}, Round: 1, Rounds: 1, Missing: 1, Only: []string{"idea-1"}, Final: &Idea{Title: "t"}, Scored: true, Criteria: []string{"clarity", "cost"}, Name: "m", Role: "r"},
 			promptData{Missing: 2},
 		}
 	}

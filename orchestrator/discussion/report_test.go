@@ -127,7 +127,7 @@ func TestPage(t *testing.T) {
 		for _, part := range []string{
 			`<p class="eyebrow">Winner</p>`, "<h3>Repair café</h3><span class=\"score\">10.0</span>", "The highest of 3 scores, and the threshold of 7.5 is met. The team leader preferred “Podcast lab”.",
 			"<span>Feasibility</span>", `0.0</span>`, `<blockquote class="prose"><p><b>Team leader</b></p><p>Podcast lab is what teenagers want.</p></blockquote>`,
-			`id="facts"`, "<b>Rounds</b>3 of 3", "<b>Ideas</b>5", "<b>Calls</b>25", `id="warnings"`,
+			`id="facts"`, "<b>Rounds</b>3 of 3", "<b>Ideas</b>5", "<b>Calls</b>26", `id="warnings"`,
 			"<li><b>Team leader:</b> round 1: boom</li>", "<li><b>Repair café:</b> completeness is 10.5, want a number of 0 to 10</li>",
 			"The line marks the threshold of 7.5 out of 10.",
 			"<span>1. Repair café</span>", "<span>2. Game night</span><span class=\"score\">7.60</span>", "<span>3. Podcast lab</span><span class=\"score below\">7.45 below</span>",

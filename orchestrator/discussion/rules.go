@@ -14,8 +14,9 @@ type Rules struct {
 	// Turns says who speaks next in a round. Default: InOrder.
 	Turns Turns `json:"turns,omitempty"`
 
-	// Grader grades the ideas after the rounds. If it fails it is asked once more; then the
-	// ideas are ungraded. Default: ByModerator.
+	// Grader grades the ideas after the rounds. If it fails it is asked once more, and so it
+	// is for those ideas that it gave no usable grade; then these are ungraded. Evaluations of
+	// ideas that it was not asked for do not count. Default: ByModerator.
 	Grader orchestrator.Grader[Work, []Evaluation] `json:"-"`
 
 	// Scorer makes a score, 0 to 10, of the marks of an idea that has no score of its own.
@@ -57,14 +58,15 @@ func DefaultRules() Rules {
 	return Rules{Turns: InOrder{}, Grader: ByModerator{}, Scorer: even, Gate: grading.Bands{}, Ranker: grading.ByScore{}, Retrier: orchestrator.Attempts{}}
 }
 
-// Work is what a Grader of a team grades: the ideas of a discussion.
+// Work is what a Grader of a team grades: ideas of a discussion.
 type Work struct {
 	Discussion Discussion // all that was said; a copy
+	Ideas      []Idea     // ideas to grade: all, or those without a usable grade, which the Grader is asked for once more
 
-	moderate func(c *orchestrator.Context) ([]Evaluation, error) // nil: the team has no moderator
+	moderate func(c *orchestrator.Context, ideas []Idea) ([]Evaluation, error) // nil: the team has no moderator
 }
 
-// ByModerator is the Grader that asks the moderator of the team. A Grader of the host may
+// ByModerator is the Grader that asks the moderator of the team about Work.Ideas. A Grader of the host may
 // call it, and change what it returns.
 type ByModerator struct{}
 
@@ -73,5 +75,5 @@ func (ByModerator) Grade(c *orchestrator.Context, w Work) ([]Evaluation, error) 
 	if w.moderate == nil {
 		return nil, errors.New("the team has no moderator")
 	}
-	return w.moderate(c)
+	return w.moderate(c, w.Ideas)
 }

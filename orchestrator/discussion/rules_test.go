@@ -113,7 +113,7 @@ func TestRules(t *testing.T) {
 			assert.Less(t, strings.Index(html, "1. Gamma"), strings.Index(html, "3. Alpha"))
 		}},
 		{"Retrier: another round, and ideas of another agent", discussion.Rules{Retrier: again{"round": 2, "ideas": 2}}, cast{
-			discussion.Ideation: {ideas("Alpha"), ideas("Beta")}, discussion.Moderator: {scores(9, 8)}, discussion.Role("muse"): {ideas("Gamma")},
+			discussion.Ideation: {ideas("Alpha"), ideas("Beta")}, discussion.Moderator: {scores(9, 8, 7)}, discussion.Role("muse"): {ideas("Gamma")},
 		}, func(t *testing.T, p played) {
 			assert.Equal(t, []string{leader, ideation, "muse", leader, ideation, leader, moderator, leader, creator}, p.roles())
 			assert.Equal(t, []string{"Alpha", "Gamma", "Beta"}, p.titles())
@@ -189,7 +189,11 @@ func TestRulesThatFail(t *testing.T) {
 				cfg.Policy.MinIdeas = 9
 			}
 			five := map[string]float64{"feasibility": 8, "innovation": 8, "impact": 8, "clarity": 8, "completeness": 8}
-			p := debate{cfg: cfg, cast: cast{discussion.Moderator: {string(agent.JSON([]map[string]any{{"idea_id": "idea-1", "criteria": five}}))}}}.play(t)
+			var graded []map[string]any
+			for i := range 5 {
+				graded = append(graded, map[string]any{"idea_id": i + 1, "criteria": five})
+			}
+			p := debate{cfg: cfg, cast: cast{discussion.Moderator: {string(agent.JSON(graded))}}}.play(t)
 			require.ErrorIs(t, p.err, discussion.ErrRule)
 			require.ErrorContains(t, p.err, tt.message[strings.Index(tt.message, "Rules."):])
 			assert.Equal(t, orchestrator.Failed, p.out.Status)

@@ -46,7 +46,9 @@ func TestRulingsOnScores(t *testing.T) {
 	})
 	for _, id := range []string{"idea-2", "[idea-2]", "Idea-2", "IDEA 2", "#2", "2", " idea_02 ", "(idea #2)", "\"idea-2\"", "idea2."} {
 		t.Run("DC34 an ID written as "+id, func(t *testing.T) {
-			p := judged(3, evaluations(map[string]any{"idea_id": id, "score": 8})).play(t)
+			p := judged(3, evaluations(
+				map[string]any{"idea_id": "idea-1", "score": 5}, map[string]any{"idea_id": id, "score": 8}, map[string]any{"idea_id": "idea-3", "score": 6},
+			)).play(t)
 			require.NoError(t, p.err)
 			assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
 			assert.Len(t, p.prompts(discussion.Moderator), 1)
@@ -73,15 +75,17 @@ func TestRulingsOnScores(t *testing.T) {
 		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
 		assert.Empty(t, p.warned())
 	})
-	t.Run("N2 ideas that the moderator leaves out are ungraded, each with a word", func(t *testing.T) {
+	t.Run("N2 N18 ideas that the moderator leaves out twice are ungraded, each with a word", func(t *testing.T) {
 		p := judged(3, scores(7, "none")).play(t)
 		require.NoError(t, p.err)
-		assert.Len(t, p.prompts(discussion.Moderator), 1)
+		assert.Len(t, p.prompts(discussion.Moderator), 2)
+		why := "no grade of it has a score that counts, although it was asked for twice"
 		assert.Equal(t, []orchestrator.Warning{
 			{Code: "discussion/bad-mark", Who: "idea-2", Message: "score is none, want a number of 0 to 10"},
-			{Code: "discussion/ungraded", Who: "idea-2", Message: "no grade of it has a score that counts"},
-			{Code: "discussion/ungraded", Who: "idea-3", Message: "no grade of it has a score that counts"},
+			{Code: "discussion/ungraded", Who: "idea-2", Message: why},
+			{Code: "discussion/ungraded", Who: "idea-3", Message: why},
 		}, p.out.Warnings)
+		assert.Equal(t, []string{"idea-2", "idea-3"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "the winner has passed")
 	})
 	t.Run("N2 a refused call is not asked again", func(t *testing.T) {
@@ -111,11 +115,12 @@ func TestRulingsOnScores(t *testing.T) {
 		assert.Contains(t, html, "assumed score</span>")
 
 		d = judged(2, scores(6))
-		d.cfg.Policy.AssumeScore = new(5.9)
+		d.cfg.Policy.AssumeScore, d.cfg.Policy.Threshold = new(9.0), 6
 		p = d.play(t)
-		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea), "a grade beats what is assumed to be less")
+		assert.Equal(t, "Alpha", titleOf(p.out.FinalIdea), "a grade beats what is assumed")
 		assert.True(t, p.out.Discussion.Ideas[1].Assumed)
-		assert.False(t, p.out.Discussion.Ideas[1].Eligible)
+		assert.Equal(t, []string{"idea-1", "idea-2"}, p.out.Ranking)
+		assert.Equal(t, []string{"idea-2"}, p.out.Unverified)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
 	t.Run("N2 RequireThreshold lets nothing pass that was not graded", func(t *testing.T) {

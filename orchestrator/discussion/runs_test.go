@@ -3,6 +3,7 @@ package discussion_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -121,6 +122,8 @@ func ends() map[string]debate {
 	assuming.cfg.Policy.AssumeScore = new(7.0)
 	reported := debate{cfg: discussion.Standard(nil)}
 	reported.cfg.Rules.Report = discussion.Page
+	once := judged(3, scores(7, 8))
+	once.cfg.Limits.Calls = 4
 	return map[string]debate{
 		"completed":                           {cfg: brief},
 		"completed, much goes wrong":          worse,
@@ -131,6 +134,9 @@ func ends() map[string]debate {
 		"partial, none has met it":            strict,
 		"partial, ungraded":                   judged(2, errBoom),
 		"partial, assumed":                    assuming,
+		"completed, one idea is ungraded":     judged(3, scores(7, 8)),
+		"completed, graded when asked again":  judged(3, scores(7, 8), evaluations(map[string]any{"idea_id": 3, "score": 9})),
+		"completed, no calls to ask again":    once,
 		"partial, no choice":                  {cfg: without(discussion.Standard(nil), discussion.Moderator)},
 		"partial, no ideas":                   {cfg: without(discussion.Standard(nil), discussion.Moderator, discussion.Ideation)},
 		"out-of-budget, calls in a round":     limited(discussion.Full(nil), 4),
@@ -158,7 +164,7 @@ func TestEnds(t *testing.T) {
 			assert.Equal(t, orchestrator.Status(status), out.Status)
 			assert.Equal(t, discussion.Phase(status), out.Discussion.Phase)
 			assert.Equal(t, status == "completed" || status == "partial", err == nil)
-			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, len(out.Unverified) > 0)
+			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, out.FinalIdea != nil && slices.Contains(out.Unverified, out.FinalIdea.ID))
 			c.Quick = testing.Short()
 			c.Determinism(t)
 			c.Sweep(t)

@@ -2,6 +2,7 @@ package discussion
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,14 +52,11 @@ func (r *run) validate(c *orchestrator.Context) error {
 		return err
 	}
 	move := scored
-	w := Work{Discussion: team.Clone(r.out.Discussion)}
-	if r.cfg.has(Score) {
-		w.moderate = r.moderate
-	}
-	grade := func() ([]Evaluation, error) { return r.cfg.Rules.Grader.Grade(c, w) }
-	found, failed, err := team.Grade(r.Run, c, r.cfg.judge(), "Rules.Grader", grade, outOfRange)
+	found, failed, err := team.Grade(r.Run, c, r.cfg.judge(), "Rules.Grader", func() ([]Evaluation, error) { return r.grade(c, ideas, 0) }, outOfRange)
 	if err == nil && failed == nil {
-		err = r.apply(c, found)
+		if err = r.apply(c, found, ideas); err == nil {
+			err = r.regrade(c)
+		}
 	} else if err == nil {
 		move = unusable
 		r.Warn(c, r.Code("ungraded"), r.cfg.judge(), "%s", failed.Error())
@@ -70,6 +68,57 @@ func (r *run) validate(c *orchestrator.Context) error {
 		r.phases.Fire(c, move)
 	}
 	return err
+}
+
+// grade asks Rules.Grader for grades of some ideas. repairs is how often the moderator is sent an
+// answer back that cannot be read; 0: the default.
+func (r *run) grade(c *orchestrator.Context, ideas []Idea, repairs int) ([]Evaluation, error) {
+	w := Work{Discussion: team.Clone(r.out.Discussion), Ideas: team.Clone(ideas)}
+	if r.cfg.has(Score) {
+		w.moderate = func(c *orchestrator.Context, ideas []Idea) ([]Evaluation, error) {
+			return r.moderate(c, ideas, repairs)
+		}
+	}
+	return r.cfg.Rules.Grader.Grade(c, w)
+}
+
+// regrade asks once more for grades of the ideas that have none. Those that have none then are
+// ungraded and unverified; money that is missing for it is a warning.
+func (r *run) regrade(c *orchestrator.Context) error {
+	var failed error
+	if rest := r.ungraded(); len(rest) > 0 {
+		found, err := team.Rule(r.Run, c, r.cfg.judge(), "Rules.Grader", func() (found []Evaluation, _ error) {
+			if found, failed = r.grade(c, rest, orchestrator.None); failed != nil {
+				found = nil
+			}
+			return found, outOfRange(found)
+		})
+		if err == nil && team.Ends(failed) {
+			err = r.without(c, Score, "", failed)
+		}
+		if err == nil {
+			err = r.apply(c, found, rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, idea := range r.out.Discussion.Ideas {
+		switch {
+		case idea.Validated:
+			r.Emit(c, EventIdeaScored, &Event{Idea: &idea})
+		case failed == nil || errors.Is(failed, orchestrator.ErrMalformed):
+			r.Warn(c, r.Code("ungraded"), idea.ID, "no grade of it has a score that counts, although it was asked for twice")
+		default:
+			r.Warn(c, r.Code("ungraded"), idea.ID, "no grade of it has a score that counts, and asking for it once more failed: %s", failed.Error())
+		}
+	}
+	return nil
+}
+
+// ungraded returns copies of the ideas that have no grade.
+func (r *run) ungraded() []Idea {
+	return slices.DeleteFunc(slices.Clone(r.out.Discussion.Ideas), func(i Idea) bool { return i.Validated })
 }
 
 // outOfRange returns an error if a figure is no number of 0 to 10.
@@ -92,26 +141,33 @@ func inRange(what string, x float64) error {
 	return fmt.Errorf("%s is %v, want 0 to %d", what, x, maxScore)
 }
 
-// moderate asks the moderator.
-func (r *run) moderate(c *orchestrator.Context) (found []Evaluation, err error) {
-	names := r.cfg.criteria()
-	_, err = r.say(c, turn{
-		by: r.cfg.who(Score), kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names),
+// moderate asks the moderator about some ideas.
+func (r *run) moderate(c *orchestrator.Context, ideas []Idea, repairs int) (found []Evaluation, err error) {
+	names, all := r.cfg.criteria(), r.out.Discussion.Ideas
+	t := turn{
+		by: r.cfg.who(Score), kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names), repairs: repairs,
 		read: func(text string) (err error) {
-			found, err = readEvaluations(text, names, r.out.Discussion.Ideas)
+			found, err = readEvaluations(text, names, all, ideas)
 			return err
 		},
-	})
+	}
+	if len(ideas) < len(all) {
+		t.only = idsOf(ideas)
+	}
+	_, err = r.say(c, t)
 	return found, err
 }
 
-// apply copies evaluations to their ideas; of two for one idea the last counts.
-func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
-	ideas := r.out.Discussion.Ideas
+// apply copies evaluations to those of the ideas that were asked about; of two for one idea the
+// last counts.
+func (r *run) apply(c *orchestrator.Context, found []Evaluation, asked []Idea) error {
 	for _, e := range found {
-		idea := e.of(ideas)
+		idea := e.of(r.out.Discussion.Ideas)
 		if idea == nil {
 			r.Warn(c, r.Code("unknown-idea"), r.cfg.judge(), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
+			continue
+		}
+		if !slices.Contains(idsOf(asked), idea.ID) {
 			continue
 		}
 		for _, why := range e.Dropped {
@@ -129,13 +185,6 @@ func (r *run) apply(c *orchestrator.Context, found []Evaluation) error {
 		}
 		idea.Score, idea.Validated = score, true
 		idea.Criteria, idea.Pros, idea.Cons, idea.Feedback = e.Criteria, e.Pros, e.Cons, e.Feedback
-	}
-	for _, idea := range ideas {
-		if idea.Validated {
-			r.Emit(c, EventIdeaScored, &Event{Idea: &idea})
-		} else {
-			r.Warn(c, r.Code("ungraded"), idea.ID, "no grade of it has a score that counts")
-		}
 	}
 	return nil
 }

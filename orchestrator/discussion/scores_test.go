@@ -36,7 +36,7 @@ func titleOf(i *discussion.Idea) string {
 
 func TestScores(t *testing.T) {
 	t.Run("D22 D24 what the moderator is asked for", func(t *testing.T) {
-		p := judged(3, scores(7)).play(t)
+		p := judged(3, scores(7, 7, 7)).play(t)
 		text := p.prompts(discussion.Moderator)[0]
 		for _, word := range []string{"feasibility", "innovation", "impact", "clarity", "completeness", "0", "10", "every idea"} {
 			assert.Contains(t, text, word)
@@ -100,7 +100,9 @@ func TestScores(t *testing.T) {
 		}
 		assert.Equal(t, "Delta", titleOf(p.out.FinalIdea))
 		assert.InDelta(t, 8.5, *p.out.Score, 0)
-		assert.Len(t, p.prompts(discussion.Moderator), 1, "one that is valid will do")
+		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		assert.Len(t, p.prompts(discussion.Moderator), 2, "one call more")
+		assert.Contains(t, p.prompts(discussion.Moderator)[1], "These ideas have no marks yet: idea-1, idea-2, idea-3. Assess each of them, and no other.")
 	})
 	t.Run("DA24 DC11 N2 nothing usable, twice, and twice again", func(t *testing.T) {
 		d := judged(2, scores(85, 90), "I cannot judge.")

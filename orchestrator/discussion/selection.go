@@ -25,9 +25,24 @@ func (r *run) rank(c *orchestrator.Context) (best []Idea, err error) {
 	ideas := r.out.Discussion.Ideas
 	order, err := team.Rank(r.Run, c, "", r.cfg.Rules.Ranker, entriesOf(ideas))
 	for _, i := range order {
-		best, r.out.Ranking = append(best, ideas[i]), append(r.out.Ranking, ideas[i].ID)
+		best = append(best, ideas[i])
 	}
+	gradedFirst(best)
+	r.out.Ranking = append(r.out.Ranking, idsOf(best)...)
 	return best, err
+}
+
+// gradedFirst moves ideas without a grade behind all others: they cannot win over them.
+func gradedFirst(ranked []Idea) {
+	slices.SortStableFunc(ranked, func(a, b Idea) int {
+		switch {
+		case a.Validated == b.Validated:
+			return 0
+		case a.Validated:
+			return -1
+		}
+		return 1
+	})
 }
 
 func (i Idea) scored() bool { return i.Validated || i.Assumed }
@@ -105,9 +120,19 @@ func (r *run) decide(c *orchestrator.Context) error {
 	if best.scored() {
 		r.out.Score = &best.Score
 	}
-	if r.cfg.grades() && (!best.Validated || !best.Eligible) || r.out.SelectedBy == ByOrder {
-		r.out.Unverified = []string{best.ID}
-	}
+	r.out.Unverified = r.unverified(*best)
 	r.Emit(c, EventSelectionMade, &Event{Event: team.Event{Text: string(r.out.SelectedBy)}, Idea: best})
 	return nil
+}
+
+// unverified returns the ID of the final idea, if it has not passed, and of those without a
+// grade beside a graded one.
+func (r *run) unverified(final Idea) (ids []string) {
+	if r.cfg.grades() && (!final.Validated || !final.Eligible) || r.out.SelectedBy == ByOrder {
+		ids = []string{final.ID}
+	}
+	if final.Validated {
+		ids = append(ids, idsOf(r.ungraded())...)
+	}
+	return ids
 }

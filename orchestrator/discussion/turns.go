@@ -16,15 +16,17 @@ type turn struct {
 	by       Member
 	kind     MessageType
 	prompt   string
-	number   int    // number of the member's turn in the round; 0: outside of the rounds
-	missing  int    // number of missing ideas, for the prompt
-	agent    string // who speaks; "": the member's
-	feedback string // advice at the end of the prompt
+	number   int      // number of the member's turn in the round; 0: outside of the rounds
+	missing  int      // number of missing ideas, for the prompt
+	only     []string // IDs of the ideas to grade, for the prompt; nil: all
+	agent    string   // who speaks; "": the member's
+	feedback string   // advice at the end of the prompt
 
 	// For turns that answer in JSON: the schema, and the function that reads the answer. An
-	// answer that cannot be read is sent back once.
-	output json.RawMessage
-	read   func(text string) error
+	// answer that cannot be read is sent back as often as repairs says; 0: once.
+	output  json.RawMessage
+	read    func(text string) error
+	repairs int
 }
 
 // say gives a member its turn: it gets the discussion and its task, and its answer becomes
@@ -35,7 +37,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 		Who: m.ID, Agent: cmp.Or(t.agent, m.Agent), Prompt: t.prompt,
 		Request: agent.Request{
 			Task: string(t.kind), Output: t.output, Temperature: m.Temperature,
-			Limits: agent.Limits{Total: r.cfg.Bounds.CallTimeout, Estimate: m.Estimate},
+			Limits: agent.Limits{Total: r.cfg.Bounds.CallTimeout, Estimate: m.Estimate, Repairs: t.repairs},
 		},
 		Read: func(resp agent.Response) (none struct{}, err error) {
 			if t.read != nil {
@@ -73,7 +75,7 @@ func (r *run) data(c *orchestrator.Context, t turn) promptData {
 	}
 	return promptData{
 		Context: text, Size: len(r.cfg.Team), Members: r.cfg.directed(), Round: r.round, Rounds: r.cfg.Rounds.Max,
-		Missing: t.missing, Final: r.out.FinalIdea, Scored: r.scored(), Criteria: r.cfg.criteria(),
+		Missing: t.missing, Only: t.only, Final: r.out.FinalIdea, Scored: r.scored(), Criteria: r.cfg.criteria(),
 		Name: t.by.name(), Role: strings.ReplaceAll(string(t.by.Role), "_", " "),
 	}
 }
