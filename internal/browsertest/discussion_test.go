@@ -40,7 +40,7 @@ func outcome(created string) discussion.Outcome {
 		ideas = append(ideas, discussion.Idea{Title: fmt.Sprintf("Small idea %d", n+1), Description: "It is small.", Round: 2, Score: 5 - float64(n)/10, Validated: true})
 	}
 	for i := range ideas {
-		ideas[i].ID, ideas[i].CreatedBy = fmt.Sprintf("idea-%d", i+1), discussion.Ideation
+		ideas[i].ID, ideas[i].CreatedBy = fmt.Sprintf("idea-%d", i+1), string(discussion.Ideation)
 	}
 	say := func(from discussion.Role, kind discussion.MessageType, round, turn int, text string) discussion.Message {
 		return discussion.Message{From: from, To: "team", Type: kind, Round: round, Turn: turn, Content: text}

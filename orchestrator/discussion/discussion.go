@@ -29,9 +29,9 @@ type run struct {
 
 	cfg      Config
 	phases   *team.Machine[Phase, Move]
-	round    int // current; 0: outside of the rounds
-	speaking Role
-	elided   int // messages left out of the last context
+	round    int    // current; 0: outside of the rounds
+	speaking string // ID of the member whose turn it is
+	elided   int    // messages left out of the last context
 	out      Outcome
 }
 

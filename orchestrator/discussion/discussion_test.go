@@ -364,7 +364,7 @@ func TestIdeas(t *testing.T) {
 		p := debate{cfg: standard, cast: cast{discussion.Ideation: {`{"ideas":[{"id":"idea-9","title":"A"},{"title":"B"},{"title":"C"}]}`}}}.play(t)
 		assert.Equal(t, "idea-1", p.out.Discussion.Ideas[0].ID)
 		assert.Equal(t, "msg-1", p.out.Discussion.Messages[0].ID)
-		assert.Equal(t, discussion.Ideation, p.out.Discussion.Ideas[0].CreatedBy)
+		assert.Equal(t, ideation, p.out.Discussion.Ideas[0].CreatedBy)
 	})
 	t.Run("DX5 an answer that cannot be read is sent back once, with the fault", func(t *testing.T) {
 		p := debate{cfg: standard, cast: cast{discussion.Ideation: {"prose", ideas("A", "B", "C")}}}.play(t)

@@ -43,6 +43,16 @@ func TestManual(t *testing.T) {
 		require.NoError(t, err, "%s", got)
 		assert.Contains(t, text, "It prints\n\n```\n"+string(got)+"```\n")
 	})
+	t.Run("DC39 its team of two critics, a security officer and a CFO is a Config of 20 lines", func(t *testing.T) {
+		var cfg discussion.Config
+		require.NoError(t, json.Unmarshal([]byte(block("json")), &cfg))
+		assert.LessOrEqual(t, strings.Count(block("json"), "\n"), 20)
+		p := debate{cfg: cfg}.play(t)
+		require.NoError(t, p.err)
+		for _, id := range []string{"critic-1", "critic-2", "security officer", "cfo"} {
+			assert.Contains(t, p.authors(), id)
+		}
+	})
 	t.Run("it has every setting, status, warning and event", func(t *testing.T) {
 		var names []string
 		var walk func(prefix string, of reflect.Type)
@@ -112,7 +122,7 @@ func TestStateIsExposed(t *testing.T) {
 		assert.Equal(t, discussion.State{Phase: "completed", Round: 3, Rounds: 3, Messages: 25, Ideas: 5, Best: "Game night"}, last.State)
 		cfg := discussion.Full(nil)
 		assert.Equal(t, discussion.State{
-			Phase: "exploring", Round: 1, Rounds: 3, Speaking: discussion.Critic, Messages: 3, Ideas: 5,
+			Phase: "exploring", Round: 1, Rounds: 3, Speaking: critic, Messages: 3, Ideas: 5,
 		}, stateAt(t, cfg, discussion.Critic))
 	})
 }

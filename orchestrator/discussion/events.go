@@ -22,7 +22,7 @@ const (
 
 // Event is the data of all these records.
 type Event struct {
-	team.Event // fields of run.*, agent.* (Who is the role) and warning.raised; selection.made: Text is what chose it
+	team.Event // fields of run.*, agent.* (Who is the ID of the member) and warning.raised; selection.made: Text is what chose it
 
 	Phase   Phase    `json:"phase,omitempty"`   // phase.*
 	Round   int      `json:"round,omitempty"`   // round.*, agent.*; 0: outside of the rounds

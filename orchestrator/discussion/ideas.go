@@ -124,7 +124,7 @@ func (r *run) addIdeas(c *orchestrator.Context, by Member, ideas []Idea) {
 		ideas = ideas[:most]
 	}
 	for _, idea := range ideas {
-		idea.CreatedBy, idea.Round = by.Role, r.round
+		idea.CreatedBy, idea.Round = by.ID, r.round
 		switch same := idea.fingerprint(); {
 		case idea.Title == "":
 			r.Warn(c, r.Code("idea-dropped"), by.ID, "round %d: an idea without a title", r.round)

@@ -60,6 +60,19 @@ func (p played) rounds() string {
 	return strings.Join(all, " ")
 }
 
+// authorsOf are the authors of ideas, in order.
+func authorsOf(all []discussion.Idea) (ids []string) {
+	for _, idea := range all {
+		ids = append(ids, idea.CreatedBy)
+	}
+	return ids
+}
+
+func (d debate) with(cfg discussion.Config) debate {
+	d.cfg = cfg
+	return d
+}
+
 func TestFreeRoles(t *testing.T) {
 	t.Parallel()
 	t.Run("DC39 roles of the host, and two critics", func(t *testing.T) {
@@ -123,7 +136,7 @@ func TestFreeRoles(t *testing.T) {
 		assert.Equal(t, []string{"ciso", "attacker", "defender", "ciso", "attacker", "defender", "ciso", "auditor", "ciso", "page"}, p.roles())
 		assert.Equal(t, []string{"kickoff", "attacker", "defender", "synthesis", "attacker", "defender", "synthesis", "validation", "selection", "visualization"}, p.types())
 		assert.Equal(t, "Beta", p.out.FinalIdea.Title)
-		assert.Equal(t, discussion.Role("attacker"), p.out.FinalIdea.CreatedBy)
+		assert.Equal(t, "attacker", p.out.FinalIdea.CreatedBy)
 		assert.Equal(t, "Alpha", p.out.LeaderChoice.Title)
 		assert.Equal(t, "<h1>Done</h1>", p.out.Report)
 		assert.Contains(t, p.prompts("attacker")[0], "Propose three to five inventive ideas")
@@ -173,6 +186,15 @@ func TestFreeTurns(t *testing.T) {
 			assert.Equal(t, tt.want, p.rounds())
 		})
 	}
+	t.Run("DC39 the state has who of two critics speaks, and an idea who has had it", func(t *testing.T) {
+		cfg := boardOf(t, order("critic", "ideation"))
+		cfg.Team[1].Role = discussion.Ideation
+		d := debate{cfg: cfg, cast: cast{discussion.Ideation: {ideas("Alpha")}}}
+		assert.Equal(t, []string{"ideation-1"}, authorsOf(d.play(t).out.Discussion.Ideas))
+		cfg.Rules.Turns = discussion.InOrder{Order: []discussion.Role{"critic-2", "ideation-2"}}
+		assert.Equal(t, []string{"ideation-2"}, authorsOf(d.with(cfg).play(t).out.Discussion.Ideas))
+		assert.Equal(t, "critic-2", stateAt(t, cfg, discussion.Critic).Speaking)
+	})
 	t.Run("DC39 missing ideas are asked for once all have proposed", func(t *testing.T) {
 		cfg := boardOf(t, func(c *discussion.Config) {
 			c.Team[3] = discussion.Member{Role: discussion.Ideation, Agent: "ian", Task: "Be brief."}
@@ -185,6 +207,7 @@ func TestFreeTurns(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, "ideation-1 ideation-2 ideation-1 critic", p.rounds())
 		assert.Contains(t, p.prompts(discussion.Ideation)[2], "3 ideas are still missing")
+		assert.Equal(t, []string{"ideation-1", "ideation-1", "ideation-1"}, authorsOf(p.out.Discussion.Ideas))
 	})
 	t.Run("DC39 missing ideas are asked for if not all have proposed", func(t *testing.T) {
 		cfg := boardOf(t, func(c *discussion.Config) {

@@ -114,7 +114,7 @@ type Idea struct {
 	Title       string             `json:"title"`                 // name of the idea
 	Description string             `json:"description,omitempty"` // idea in words; "": the title says all
 	Category    string             `json:"category,omitempty"`    // category that its author gave; "": none
-	CreatedBy   Role               `json:"createdBy"`             // role of its author
+	CreatedBy   string             `json:"createdBy"`             // ID of its author
 	Round       int                `json:"round"`                 // round in which it was proposed
 	Pros        []string           `json:"pros,omitempty"`        // points for it
 	Cons        []string           `json:"cons,omitempty"`        // points against it
@@ -131,7 +131,7 @@ type State struct {
 	Phase    Phase  `json:"phase"`              // where the run is
 	Round    int    `json:"round"`              // last round that was begun; 0: none
 	Rounds   int    `json:"rounds"`             // Rounds.Max
-	Speaking Role   `json:"speaking,omitempty"` // member whose turn it is; "": none
+	Speaking string `json:"speaking,omitempty"` // ID of the member whose turn it is; "": none
 	Messages int    `json:"messages"`           // number of messages
 	Ideas    int    `json:"ideas"`              // number of ideas
 	Best     string `json:"best,omitempty"`     // title of the final idea; "": none yet

@@ -36,26 +36,40 @@ func (n need) fits(left orchestrator.Budget) bool {
 
 func does[N ~int64](left, wanted N) bool { return left == 0 || max(left, 0) >= wanted }
 
-// scoring returns what the scores will use: one call, as large as the largest so far.
-func (r *run) scoring() (n need) {
-	if !r.cfg.has(Score) {
+// decider returns the duty of the member without whose call the run would come to nothing: the
+// one who scores, else the leader, who chooses; and what that makes. "" means that there will be
+// no ideas.
+func (c Config) decider() (d Duty, makes string) {
+	switch {
+	case !c.has(Propose):
+		return "", ""
+	case c.has(Score):
+		return Score, "the scores"
+	}
+	return Lead, "the choice"
+}
+
+// deciding returns what the decider will use: one call, as large as the largest so far.
+func (r *run) deciding() (n need) {
+	who, _ := r.cfg.decider()
+	if who == "" {
 		return need{}
 	}
 	for _, m := range r.out.Discussion.Messages {
 		n = n.most(needOf(m.Usage))
 	}
 	n.calls = 1
-	if known := cmp.Or(r.cfg.who(Score).Estimate, r.Limits.Estimate); known > 0 {
+	if known := cmp.Or(r.cfg.who(who).Estimate, r.Limits.Estimate); known > 0 {
 		n.cost = known
 	}
 	return n
 }
 
-// beside does a part of a run, such as a round, under what is left beside what the scores will
+// beside does a part of a run, such as a round, under what is left beside what the decider will
 // use. If that is not enough, the part is cut short with a warning, and the run goes on to the
-// scores.
+// decision.
 func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrator.Context) error) (cut bool, err error) {
-	n, left, within := r.scoring(), c.Left(), c
+	n, left, within := r.deciding(), c.Left(), c
 	if n != (need{}) && left.Calls|left.Tokens|int64(left.Cost) != 0 {
 		within = c.WithBudget(orchestrator.Budget{
 			Calls: less(left.Calls, n.calls), Tokens: less(left.Tokens, n.tokens), Cost: less(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
@@ -64,7 +78,8 @@ func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrat
 	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) {
 		return false, err
 	}
-	r.Warn(c, r.Code("budget"), "", "%s was cut short: what is left is for the scores", part)
+	_, makes := r.cfg.decider()
+	r.Warn(c, r.Code("budget"), "", "%s was cut short: what is left is for %s", part, makes)
 	return true, nil
 }
 
@@ -79,13 +94,14 @@ func less[N ~int64](left, part N) N {
 	return -1
 }
 
-// affords reports whether what is left does for another round and for the scores. It warns if
+// affords reports whether what is left does for another round and for the decider. It warns if
 // not.
 func (r *run) affords(c *orchestrator.Context, round need) bool {
-	n := r.scoring()
+	n := r.deciding()
 	if n == (need{}) || n.plus(round).fits(c.Left()) {
 		return true
 	}
-	r.Warn(c, r.Code("budget"), "", "round %d was not begun: what is left would not do for it and for the scores", r.round+1)
+	_, makes := r.cfg.decider()
+	r.Warn(c, r.Code("budget"), "", "round %d was not begun: what is left would not do for it and for %s", r.round+1, makes)
 	return false
 }

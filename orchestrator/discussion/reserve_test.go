@@ -45,6 +45,11 @@ func TestScoresAreSetAside(t *testing.T) {
 	notBegun := func(round string) string {
 		return "round " + round + " was not begun: what is left would not do for it and for the scores"
 	}
+	unmoderated := func(calls int64, line any) debate {
+		cfg := without(discussion.Full(nil), discussion.Moderator)
+		cfg.Limits.Calls = calls
+		return debate{cfg: cfg, cast: cast{discussion.TeamLeader: {line}}}
+	}
 	for _, tt := range []struct {
 		name   string
 		debate debate
@@ -59,11 +64,11 @@ func TestScoresAreSetAside(t *testing.T) {
 		{"DC41 money, by the largest call so far", full(func(c *discussion.Config) { c.Limits.Cost = 229 }), 2, 18, []string{notBegun("3")}},
 		{"DC41 money that is enough", full(func(c *discussion.Config) { c.Limits.Cost = 230 }), 3, 23, nil},
 		{"DC41 money, by the estimate of the moderator", full(func(c *discussion.Config) { c.Limits.Cost, c.Team[5].Estimate = 239, 20 }), 2, 18, []string{notBegun("3")}},
-		{"DC41 without a moderator nothing is set aside", debate{cfg: func() discussion.Config {
-			cfg := without(discussion.Full(nil), discussion.Moderator)
-			cfg.Limits.Calls = 23
-			return cfg
-		}(), cast: cast{discussion.TeamLeader: {"Podcast lab"}}}, 3, 23, nil},
+		// Without a moderator the leader's choice is what the run must have.
+		{"DC41 without a moderator, enough for the choice", unmoderated(23, "Podcast lab"), 3, 23, nil},
+		{"DC41 without a moderator, one call too few for the third round", unmoderated(22, "Podcast lab"), 2, 17, []string{
+			"round 3 was not begun: what is left would not do for it and for the choice",
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := tt.debate
@@ -88,6 +93,14 @@ func TestScoresAreSetAside(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
+	t.Run("DC41 nothing is set aside where there will be no ideas", func(t *testing.T) {
+		cfg := without(discussion.Extended(nil), discussion.Ideation, discussion.Moderator)
+		cfg.Limits.Calls = 5 // kickoff, and two rounds of researcher and leader
+		p := debate{cfg: cfg}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.out.Discussion.Round)
+		assert.Len(t, p.asked, 5)
+	})
 	t.Run("DC41 a round that costs more than those before is cut short", func(t *testing.T) {
 		d := full(func(c *discussion.Config) { c.Limits.Cost = 200 })
 		d.cast = paid(d.cfg, 10, 4)

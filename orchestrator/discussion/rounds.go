@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// explore runs the rounds. From the second on, what the scores will use is set aside.
+// explore runs the rounds. From the second on, what the decision will use is set aside.
 func (r *run) explore(c *orchestrator.Context) error {
 	var tries []orchestrator.Try
 	var largest need

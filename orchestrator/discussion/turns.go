@@ -57,7 +57,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 			Event: func(e team.Event) team.Telling { return &Event{Event: e, Round: r.round, Turn: t.number} },
 		},
 	}
-	r.speaking = m.Role
+	r.speaking = m.ID
 	said, err := member.Call(c, r.Run, r.data(c, t))
 	r.speaking = ""
 	if err != nil && (said.Text == "" || team.Ends(err)) {
