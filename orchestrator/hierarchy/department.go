@@ -23,7 +23,10 @@ type department struct {
 	report     *Report   // in the outcome
 	desk       *team.Run // run with the warnings of the department
 	failure    error     // why it failed, with the code of a rule; nil: it did not
-	unverified bool      // its output was to be graded and did not pass
+	unverified bool      // its output was to be graded and did not pass, or is in the place of a synthesis
+	least      int       // least length of a synthesis, in characters
+	place      int       // place in the route, from 0
+	needs      []*Report // reports of the chosen departments that it depends on, in the order of the route
 }
 
 // warn raises a warning with the code "hierarchy/<what>".
@@ -31,14 +34,14 @@ func (d *department) warn(c *orchestrator.Context, what, format string, args ...
 	d.desk.Warn(c, d.desk.Code(what), d.ID, format, args...)
 }
 
-// work takes a department from its brief to its report. needs are the reports of its
-// dependencies. Its context has a budget of its own, which counts its usage.
-func (d *department) work(c *orchestrator.Context, needs []Report) {
+// work takes a department from its brief to its report. Its context has a budget of its own,
+// which counts its usage.
+func (d *department) work(c *orchestrator.Context) {
 	began := c.Elapsed()
 	err := d.Go(c, moveReady)
 	if err == nil {
 		d.Emit(c, EventDepartmentStarted, &Event{})
-		err = d.produce(c, needs)
+		err = d.produce(c)
 	}
 	d.report.Metadata.TotalExecutionTime = c.Elapsed() - began
 	d.report.Usage = c.Spent()
@@ -70,8 +73,8 @@ func (d *department) finish(c *orchestrator.Context, m Move, kind team.Kind, mes
 
 // produce sets output and scores of the report: the head decides whether specialists work,
 // and answers directly or makes one result of theirs.
-func (d *department) produce(c *orchestrator.Context, needs []Report) error {
-	brief, analysis, err := d.analyze(c, needs)
+func (d *department) produce(c *orchestrator.Context) error {
+	brief, analysis, err := d.analyze(c)
 	if err != nil {
 		return err
 	}
@@ -130,9 +133,9 @@ func (d *department) staffWork(c *orchestrator.Context, brief string, chosen []A
 
 // analyze returns the brief and its analysis. The results of dependencies are part of the
 // brief but are not analyzed: they do not make a request more complex.
-func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, routing.Analysis, error) {
+func (d *department) analyze(c *orchestrator.Context) (string, routing.Analysis, error) {
 	began := c.Elapsed()
-	brief, err := d.request(c, needs)
+	brief, err := d.request(c)
 	if err != nil {
 		return "", routing.Analysis{}, err
 	}
@@ -147,8 +150,8 @@ func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, r
 		}
 		return a, nil
 	})
-	if err == nil && len(needs) > 0 {
-		brief, err = d.run.Prompts.Fill("brief.tmpl", briefPrompt{brief, needs})
+	if err == nil && len(d.needs) > 0 {
+		brief, err = d.run.Prompts.Fill("brief.tmpl", briefPrompt{brief, d.needs})
 	}
 	if err != nil {
 		return "", analysis, err
@@ -159,13 +162,17 @@ func (d *department) analyze(c *orchestrator.Context, needs []Report) (string, r
 }
 
 // request is the master's request to the department.
-func (d *department) request(c *orchestrator.Context, needs []Report) (string, error) {
+func (d *department) request(c *orchestrator.Context) (string, error) {
 	hook := d.run.cfg.Rules.Brief
 	if hook == nil {
 		return d.run.in.Prompt, nil
 	}
 	request, err := team.Rule(d.desk, c, d.ID, "Rules.Brief", func() (string, error) {
-		request, err := hook(c, team.Clone(d.run.in), team.Clone(d.Department), team.Clone(needs))
+		var needs []Report
+		for _, need := range d.needs {
+			needs = append(needs, team.Clone(*need))
+		}
+		request, err := hook(c, team.Clone(d.run.in), team.Clone(d.Department), needs)
 		if err == nil && blank(request) {
 			err = errors.New("it is blank")
 		}

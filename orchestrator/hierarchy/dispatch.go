@@ -22,27 +22,67 @@ func (r *run) route(c *orchestrator.Context) (err error) {
 
 // choose returns the answer of the Router, with mode and waves by the dependencies.
 func (r *run) choose(c *orchestrator.Context) (routing.Route, error) {
-	for _, id := range r.in.Only {
-		if !slices.ContainsFunc(r.cfg.Departments, func(d Department) bool { return d.ID == id }) {
-			return routing.Route{}, fmt.Errorf("route: Only names %q, which is no department", id)
+	targets, err := r.cfg.targets(r.in)
+	if err != nil {
+		return routing.Route{}, err
+	}
+	return team.Rule(r.Run, c, "run", "Rules.Router", func() (routing.Route, error) { return r.cfg.ask(c, r.in, targets) })
+}
+
+// targets are the departments for the Router.
+func (c Config) targets(in Input) ([]routing.Target, error) {
+	for _, id := range in.Only {
+		if !slices.ContainsFunc(c.Departments, func(d Department) bool { return d.ID == id }) {
+			return nil, fmt.Errorf("route: Only names %q, which is no department", id)
 		}
 	}
-	targets := make([]routing.Target, len(r.cfg.Departments))
-	for i, d := range r.cfg.Departments {
+	targets := make([]routing.Target, len(c.Departments))
+	for i, d := range c.Departments {
 		targets[i] = d.target()
-		targets[i].Barred = len(r.in.Only) > 0 && !slices.Contains(r.in.Only, d.ID)
+		targets[i].Barred = len(in.Only) > 0 && !slices.Contains(in.Only, d.ID)
 	}
-	return team.Rule(r.Run, c, "run", "Rules.Router", func() (routing.Route, error) {
-		route, err := r.cfg.Rules.Router.Route(c, r.in.Prompt, team.Clone(targets))
-		if err == nil {
-			err = route.Check(targets)
+	return targets, nil
+}
+
+// ask asks the Router.
+func (c Config) ask(of *orchestrator.Context, in Input, targets []routing.Target) (routing.Route, error) {
+	route, err := c.Rules.Router.Route(of, in.Prompt, team.Clone(targets))
+	if err == nil {
+		err = route.Check(targets)
+	}
+	if err != nil {
+		return route, err
+	}
+	route.Supporting = slices.Concat([]string{}, route.Supporting)
+	return route.Arrange(c.needs())
+}
+
+// Route returns the route that a run with cfg takes for in, without a run. A Router that uses
+// its Context, as one that asks a model does, has no answer then: that is an error. So are the
+// faults of cfg and of in.
+func Route(cfg Config, in Input) (route routing.Route, err error) {
+	if _, err := New(cfg); err != nil {
+		return route, err
+	}
+	cfg = team.Clone(cfg)
+	setDefaults(&cfg)
+	cfg.Rules = team.FillRules(cfg.Rules, DefaultRules())
+	if err := cfg.checkInput(in); err != nil {
+		return route, fmt.Errorf("hierarchy: %w", err)
+	}
+	targets, err := cfg.targets(in)
+	if err != nil {
+		return route, fmt.Errorf("hierarchy: %w", err)
+	}
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			route, err = routing.Route{}, fmt.Errorf("hierarchy: Rules.Router has no answer without a run: %v", panicked)
 		}
-		if err != nil {
-			return route, err
-		}
-		route.Supporting = slices.Concat([]string{}, route.Supporting)
-		return route.Arrange(r.cfg.needs())
-	})
+	}()
+	if route, err = cfg.ask(nil, in, targets); err != nil {
+		return routing.Route{}, fmt.Errorf("hierarchy: Rules.Router: %w", err)
+	}
+	return route, nil
 }
 
 // dispatch runs the chosen departments, wave after wave; those of one wave run in
@@ -73,13 +113,13 @@ func (r *run) waves(c *orchestrator.Context) error {
 			}
 		}
 		var ready []*department
-		for _, d := range r.departments {
-			if slices.Contains(wave, d.ID) && !d.skip(c) {
+		for _, id := range wave {
+			if d := r.byID[id]; !d.skip(c) {
 				ready = append(ready, d)
 			}
 		}
 		orchestrator.Map(c, ready, r.cfg.Bounds.ParallelDepartments, func(c *orchestrator.Context, d *department) (struct{}, error) {
-			d.work(c.WithBudget(orchestrator.Budget{}), r.needs(d))
+			d.work(c.WithBudget(orchestrator.Budget{}))
 			return struct{}{}, nil
 		})
 		if err := c.Err(); err != nil {
@@ -103,29 +143,46 @@ func (r *run) nothingDone() error {
 func (r *run) open(c *orchestrator.Context) {
 	ids := r.out.Route.Chosen()
 	r.state.Departments, r.out.Reports = make([]DepartmentState, len(ids)), make([]Report, len(ids))
+	r.byID = make(map[string]*department, len(ids))
+	for _, configured := range r.cfg.Departments {
+		r.byID[configured.ID] = &department{Department: configured}
+	}
 	for i, id := range ids {
-		configured := r.cfg.Departments[slices.IndexFunc(r.cfg.Departments, func(d Department) bool { return d.ID == id })]
+		d := r.byID[id]
 		path, state, report := "dept/"+id, &r.state.Departments[i], &r.out.Reports[i]
 		state.ID, state.Specialists = id, []SpecialistState{}
 		*report = Report{
-			DepartmentID: id, DepartmentName: configured.Name, HeadExecutionID: c.RunID() + "/" + path,
-			Gate: *configured.Gate, Specialists: []SpecialistResult{},
+			DepartmentID: id, DepartmentName: d.Name, HeadExecutionID: c.RunID() + "/" + path,
+			Gate: *d.Gate, Specialists: []SpecialistResult{},
 		}
-		d := &department{Department: configured, run: r, desk: r.Part(), state: state, report: report}
+		d.run, d.desk, d.state, d.report, d.place = r, r.Part(), state, report, i
 		d.Machine = team.NewMachine(d.desk, path, departmentPhases, &state.Phase)
 		r.departments = append(r.departments, d)
+	}
+	for _, d := range r.departments {
+		d.needs = r.needs(d)
 	}
 }
 
 // needs are the reports of the chosen departments that d depends on, in the order
-// of the route.
-func (r *run) needs(d *department) []Report {
-	return slices.DeleteFunc(slices.Clone(r.out.Reports), func(r Report) bool { return !slices.Contains(d.DependsOn, r.DepartmentID) })
+// of the route. They are shared by all departments that need them.
+func (r *run) needs(d *department) (reports []*Report) {
+	var places []int
+	for _, id := range d.DependsOn {
+		if need := r.byID[id]; need.run != nil {
+			places = append(places, need.place)
+		}
+	}
+	slices.Sort(places)
+	for _, place := range slices.Compact(places) {
+		reports = append(reports, &r.out.Reports[place])
+	}
+	return reports
 }
 
 // skip reports whether a dependency of d is missing, and if so ends d.
 func (d *department) skip(c *orchestrator.Context) bool {
-	for _, need := range d.run.needs(d) {
+	for _, need := range d.needs {
 		if need.Status != DepartmentDone {
 			why := fmt.Sprintf("%s is %s", need.DepartmentID, need.Status)
 			d.warn(c, "department-skipped", "%s", why)

@@ -6,7 +6,7 @@
 // score and choice is computed by [Rules], which a host may replace one by one.
 // [Department] and [Agent] configure the members, [Outcome] has every finished report,
 // also beside an error. [MovieDepartments] is a team to start from,
-// [Learn] computes success rates from outcomes.
+// [Learn] computes success rates from outcomes, [Route] the route of a request without a run.
 //
 // # A run
 //
@@ -17,7 +17,7 @@
 // A head answers a simple brief itself. For any other it lets specialists work, each
 // until an output passes its threshold or its attempts run out, reviews their results,
 // and writes one result of those that passed. If no specialist passed, it answers
-// itself; if it cannot write the result, the best specialist's output is used.
+// itself; if it cannot write the result, the best specialist's output is used, unverified.
 //
 // A grade that cannot be used is requested once more, then the work has no score and has
 // not passed. When money, calls or time are used up, no further call is made, and the
@@ -31,7 +31,7 @@
 // Config.Prompts replaces the texts that agents get, templates of package
 // text/template:
 //
-//	brief.tmpl      of a department with dependencies: .Request, .Needs (a []Report)
+//	brief.tmpl      of a department with dependencies: .Request, .Needs (a []*Report)
 //	retry.tmpl      after an attempt: .Request, .Attempt (2 or more), .Previous (""), .Feedback, .Fresh, .Marks (nil)
 //	grade.tmpl      to the head: .Department, .Agent, .Request, .Output, .Marks (nil)
 //	synthesis.tmpl  to the head: .Department, .Request, .Results (a []SpecialistResult), .Note ("")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/convene-go/convene/orchestrator"
@@ -33,7 +34,8 @@ type run struct {
 	*team.Run
 	*team.Machine[Phase, Move]
 	state       State
-	departments []*department // the chosen ones, in the order of the route
+	departments []*department          // the chosen ones, in the order of the route
+	byID        map[string]*department // all of the Config; those that were not chosen have no run
 	out         Outcome
 	refused     error // why a call was refused: money, calls or time were used up
 }
@@ -60,15 +62,28 @@ func (r *run) do(c *orchestrator.Context, s team.Start) (Outcome, error) {
 }
 
 func (r *run) accept(c *orchestrator.Context) error {
+	if err := r.cfg.checkInput(r.in); err != nil {
+		return err
+	}
+	return r.Go(c, moveAccept)
+}
+
+// checkInput returns what is wrong with an input: ErrInput.
+func (c Config) checkInput(in Input) error {
 	var f team.Faults
-	f.Check(r.in)
-	f.If(blank(r.in.Prompt), "the prompt is empty")
-	n, most := len(r.in.Prompt), r.cfg.Bounds.PromptBytes
+	f.Check(in)
+	f.If(blank(in.Prompt), "the prompt is empty")
+	n, most := len(in.Prompt), c.Bounds.PromptBytes
 	f.If(n > most, "the prompt has %d bytes, want at most %d", n, most)
+	for _, id := range slices.Sorted(maps.Keys(in.History)) {
+		for i, score := range in.History[id] {
+			f.Within(fmt.Sprintf("History[%q][%d]", id, i), score, 0, 100)
+		}
+	}
 	if err := f.Err(); err != nil {
 		return team.Fail(ErrInput, "%w", err)
 	}
-	return r.Go(c, moveAccept)
+	return nil
 }
 
 // over tells whether err ends the run: it is canceled, or money, calls or time are used

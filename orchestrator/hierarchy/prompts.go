@@ -14,7 +14,7 @@ var ownPrompts embed.FS
 type (
 	briefPrompt struct {
 		Request string
-		Needs   []Report
+		Needs   []*Report
 	}
 	retryPrompt struct {
 		Request  string
@@ -61,9 +61,10 @@ var functions = template.FuncMap{"text": Text, "number": number, "list": list}
 func samples() map[string][]any {
 	agent := Agent{Specialization: "s"}
 	results := []SpecialistResult{{AgentName: "a"}, {AgentName: "b", Specialization: "s"}}
-	reports := []Report{{DepartmentName: "d"}}
+	report := Report{DepartmentName: "d"}
+	reports := []Report{report}
 	return map[string][]any{
-		"brief.tmpl":     {briefPrompt{Needs: reports}},
+		"brief.tmpl":     {briefPrompt{Needs: []*Report{&report}}},
 		"retry.tmpl":     {retryPrompt{Previous: "p", Feedback: "f", Marks: usual}, retryPrompt{}, retryPrompt{Fresh: true}},
 		"grade.tmpl":     {gradePrompt{Agent: agent, Marks: usual}, gradePrompt{}},
 		"synthesis.tmpl": {synthesisPrompt{resolvePrompt{Results: results}, "n"}, synthesisPrompt{resolvePrompt: resolvePrompt{Results: results}}},
