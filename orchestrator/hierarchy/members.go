@@ -30,7 +30,7 @@ type Department struct {
 	Base       int            `json:"base,omitzero"`                                // Base is the relevance for any request, in hundredths
 	Keywords   map[string]int `json:"keywords,omitzero"`                            // Keywords are the hundredths of relevance that a word or phrase adds; see routing.Keyword
 	DependsOn  []string       `json:"dependsOn,omitzero"`                           // DependsOn has the departments whose results this one needs, if the request concerns them
-	MinQuality *float64       `json:"minQuality,omitzero" min:"0" max:"100"`        // MinQuality is the passing threshold, 0 to 100, of agents without their own; nil: 60. NewDepartment sets 80
+	MinQuality *float64       `json:"minQuality" min:"0" max:"100"`                 // MinQuality is the passing threshold, 0 to 100, of agents without their own; nil, which is null in JSON: 60. NewDepartment and JSON without it set 80
 	Gate       *float64       `json:"gate,omitzero" default:"60" min:"0" max:"100"` // Gate is the quality, 0 to 100, that sets Report.PassedGate; it blocks nothing; nil: 60
 	Attempts   int            `json:"attempts,omitzero" min:"0"`                    // Attempts limits the head's tries of an answer or a synthesis; 0: Policy.HeadAttempts
 	Serial     bool           `json:"serial,omitzero"`                              // Serial makes the specialists work one after the other
@@ -56,10 +56,12 @@ type Agent struct {
 	Schema           json.RawMessage   `json:"schema,omitzero"`                             // Schema is the JSON Schema that an output must fit, or the attempt fails; nil: any output fits
 }
 
+const schemaMinimum = 80.0 // MinQuality of a department that says nothing about it
+
 // NewDepartment returns a department whose agents need 80 unless they have their own
 // threshold.
 func NewDepartment(id, head string, agents ...Agent) Department {
-	return Department{ID: id, Head: head, MinQuality: new(80.0), Agents: agents}
+	return Department{ID: id, Head: head, MinQuality: new(schemaMinimum), Agents: agents}
 }
 
 // withDefaults returns d, which has the defaults of its tags, with those that depend on
