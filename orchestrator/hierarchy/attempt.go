@@ -32,9 +32,15 @@ type assignment struct {
 	moved func(c *orchestrator.Context, m Move) // moves it by what a try came to; stop: by why there is no more
 	emit  func(c *orchestrator.Context, kind team.Kind, e *Event)
 
+	least    int     // least length of an output, in characters
 	gate     float64 // if graded; 0: every output passes
 	attempts []Attempt
 	tries    []orchestrator.Try // attempts as a Retrier sees them
+	asked    string             // prompt of the last try
+	down     bool               // the call of the last try failed, so that no work came of it
+	self     *float64           // agent's own score of the last output; nil: none
+	fault    error              // fault of the score that the agent gave itself; nil: none
+	broken   bool               // the rule that grades failed, which is a warning already
 }
 
 // work tries until an output passes or no try is left. Its error says that the run is
@@ -76,9 +82,11 @@ func (w *assignment) attempt(c *orchestrator.Context, how orchestrator.Again) (n
 		feedback = cmp.Or(feedback, w.attempts[a.Number-1].Feedback)
 	}
 	w.emit(c, EventAttemptStarted, &Event{Attempt: &a.Number, Feedback: feedback})
-	self, failed := w.try(c, &a, how)
+	failed := w.try(c, &a, how)
 	if failed != nil {
 		a.Error = prompt.OneLine(failed.Error())
+	}
+	if failed != nil && !w.down {
 		a.Feedback = fmt.Sprintf("Attempt %d failed: %s. Improve %s.", a.Number+1, strings.TrimSuffix(a.Error, "."), strings.Join(w.run.marks, ", "))
 	}
 	m := moveStop
@@ -87,7 +95,8 @@ func (w *assignment) attempt(c *orchestrator.Context, how orchestrator.Again) (n
 	} else {
 		if failed == nil && w.graded {
 			w.moved(c, moveOutput)
-			err = w.grade(c, &a, self)
+			err = w.grade(c, &a)
+			w.broken = err != nil
 		}
 		w.attempts, w.tries = append(w.attempts, a), append(w.tries, w.tried(a, failed))
 		if err == nil {
@@ -135,39 +144,51 @@ func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
 	return t
 }
 
-// try lets the agent make the output of an attempt. self is the agent's own score of it.
-func (w *assignment) try(c *orchestrator.Context, a *Attempt, how orchestrator.Again) (self *float64, err error) {
-	text, err := w.text(how)
-	if err != nil {
-		return nil, err
+// try lets the agent make the output of an attempt.
+func (w *assignment) try(c *orchestrator.Context, a *Attempt, how orchestrator.Again) (err error) {
+	if w.asked, err = w.text(how); err != nil {
+		return err
 	}
-	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(text)))
+	a.Prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(w.asked)))
 	began := c.Elapsed()
-	resp, err := c.Call(cmp.Or(a.Agent, w.agent.ID), w.run.request(w.agent, w.agent.ID, text))
-	if err != nil {
+	resp, err := c.Call(cmp.Or(a.Agent, w.agent.ID), w.run.request(w.agent, w.agent.ID, w.asked))
+	if w.down = err != nil; w.down {
 		a.Duration = c.Elapsed() - began
-		return nil, err
+		return err
 	}
 	a.Duration = resp.Elapsed
-	a.Output, err = outputOf(resp, w.agent.Schema)
-	return selfScore(resp), err
+	output, err := outputOf(resp, w.agent.Schema)
+	if n := length(output); err == nil && n < w.least {
+		err = fmt.Errorf("the result has %d characters, want %d or more", n, w.least)
+	}
+	if err != nil {
+		return err
+	}
+	a.Output = output
+	w.self, w.fault = selfScore(resp)
+	return nil
 }
 
+// text returns the prompt of a try. After a call that failed it is that of the last try: a
+// model learns of its work, never of its connection.
 func (w *assignment) text(how orchestrator.Again) (string, error) {
 	n := len(w.attempts)
-	if n == 0 || how.Fresh && how.Feedback == "" {
+	switch {
+	case n == 0 || how.Fresh && how.Feedback == "":
 		return w.prompt, nil
+	case w.down && how.Feedback == "":
+		return w.asked, nil
 	}
 	p := retryPrompt{Request: w.prompt, Attempt: n + 1, Feedback: how.Feedback, Fresh: how.Fresh, Marks: w.run.own}
-	if !how.Fresh {
-		p.Previous = Text(w.attempts[n-1].Output)
-	}
-	if p.Feedback == "" {
-		for _, before := range w.attempts {
+	for _, before := range w.attempts {
+		if before.Feedback != "" && !how.Fresh {
+			p.Previous = Text(before.Output)
+		}
+		if before.Feedback != "" && how.Feedback == "" {
 			p.Feedback += before.Feedback + "\n"
 		}
-		p.Feedback = strings.TrimSuffix(p.Feedback, "\n")
 	}
+	p.Feedback = strings.TrimSuffix(p.Feedback, "\n")
 	return w.run.Prompts.Fill("retry.tmpl", p)
 }
 
@@ -206,8 +227,8 @@ func best(attempts []Attempt) Attempt {
 }
 
 func (w *assignment) warnAbout(c *orchestrator.Context) {
-	for _, a := range w.attempts {
-		if a.Ungraded != "" {
+	for i, a := range w.attempts {
+		if a.Ungraded != "" && (!w.broken || i < len(w.attempts)-1) {
 			w.desk.Warn(c, w.desk.Code("ungraded"), w.agent.ID, "%s", a.Ungraded)
 		}
 		if a.Assumed != "" {

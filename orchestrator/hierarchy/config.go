@@ -41,6 +41,7 @@ type Policy struct {
 	HeadAttempts    int      `json:"headAttempts,omitzero" default:"4" min:"1"`             // HeadAttempts limits the tries of heads, of an answer and of each synthesis, the first included; 0: 4
 	SynthesisRounds int      `json:"synthesisRounds,omitzero" default:"1" min:"1"`          // SynthesisRounds is how often a head writes its synthesis, each time improving the last; 0: 1
 	HeadOnlyScore   *float64 `json:"headOnlyScore,omitzero" default:"85" min:"0" max:"100"` // HeadOnlyScore is the quality, 0 to 100, of a department whose head worked without specialists; nil: 85
+	MinSynthesis    float64  `json:"minSynthesis,omitzero" default:"0.1" min:"-1" max:"1"`  // MinSynthesis is the least length of a synthesis, as a share of the shortest result that passed; a shorter one is a failed try. It does not hold for a head with a Schema; 0: 0.1; None: any length
 	AssumeScore     *float64 `json:"assumeScore,omitzero" min:"0" max:"100"`                // AssumeScore is the score, 0 to 100, of work that could not be graded, marked as assumed; nil: it has none and does not pass
 
 	// GradeHeads grades what heads write against the head's own threshold: below it they
@@ -108,6 +109,8 @@ func (c Config) checkRules(f *team.Faults) {
 	if own, ok := c.Rules.Analyzer.(routing.Rules); ok && len(own.Skills) > 0 {
 		f.Add("Rules.Analyzer.Skills is set, but skills are those of the departments' agents")
 	}
+	p := c.Policy.MinSynthesis
+	f.If(p > -1 && p < 0, "Policy.MinSynthesis is %v, want 0 to 1", p)
 	f.If(slices.ContainsFunc(c.Rules.Agents, blank), "Rules.Agents has an empty name")
 	f.If(c.Master.Consistency != "" && c.Rules.Consistency != nil, "Master.Consistency and Rules.Consistency are both set")
 	f.If(c.Policy.ResolveConflicts && c.Rules.Resolve != nil, "Policy.ResolveConflicts and Rules.Resolve are both set")

@@ -235,7 +235,7 @@ func (d *department) direct(c *orchestrator.Context, brief string, basis Basis, 
 // transitions of the department.
 func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]Attempt, error) {
 	w := &assignment{
-		department: d, desk: d.desk, agent: d.head(), role: "head", brief: brief, prompt: text, most: d.Attempts, graded: d.run.cfg.Policy.GradeHeads,
+		department: d, desk: d.desk, agent: d.head(), role: "head", brief: brief, prompt: text, most: d.Attempts, least: d.least, graded: d.run.cfg.Policy.GradeHeads,
 		moved: func(*orchestrator.Context, Move) {},
 		emit:  func(c *orchestrator.Context, kind team.Kind, e *Event) { d.Emit(c, kind, e) },
 	}
@@ -247,6 +247,9 @@ func (d *department) headWork(c *orchestrator.Context, brief, text string) ([]At
 	}
 	err := w.work(c)
 	w.warnAbout(c)
+	if w.graded {
+		d.report.HeadAttempts = append(d.report.HeadAttempts, w.attempts...)
+	}
 	return w.attempts, err
 }
 

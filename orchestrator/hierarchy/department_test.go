@@ -363,7 +363,8 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("HC30 never fails the department", func(t *testing.T) {
 		p := two(errBoom, errBoom, errBoom, errBoom).play(t)
-		assert.Equal(t, orchestrator.Completed, p.out.Status)
+		require.NoError(t, p.err)
+		assert.Equal(t, hierarchy.DepartmentDone, p.report(t, "d").Status)
 	})
 	t.Run("HC31 the first of equals", func(t *testing.T) {
 		th := trio(60, 80, 80)
@@ -383,6 +384,7 @@ func TestSynthesis(t *testing.T) {
 	})
 	t.Run("HX3 64 KiB unless set", func(t *testing.T) {
 		th := trio(60, 80)
+		th.cfg.Policy.MinSynthesis = orchestrator.None
 		th.cast["a"] = []any{said(strings.Repeat("x", 64<<10), 80)}
 		assert.NotContains(t, th.play(t).prompt("head", 0), "[cut:")
 		th.cast["a"] = []any{said(strings.Repeat("x", 64<<10+1), 80)}
@@ -438,10 +440,11 @@ func TestHeadFailure(t *testing.T) {
 		return theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": head}}
 	}
 	t.Run("H5 three retries with feedback", func(t *testing.T) {
-		p := play(errBoom, errBoom, errBoom, "late").play(t)
+		p := play("", errBoom, "null", "late").play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.asked["head"], 4)
-		assert.Contains(t, p.asked["head"][3].Prompt, "Attempt 3 failed: boom")
+		assert.Contains(t, p.asked["head"][3].Prompt, "Attempt 1 failed: the answer is empty")
+		assert.Contains(t, p.asked["head"][3].Prompt, "Attempt 3 failed: the answer is empty")
 		assert.Contains(t, p.asked["head"][3].Prompt, "a hat")
 	})
 	t.Run("HC29 no output is a head failure", func(t *testing.T) {
@@ -471,7 +474,7 @@ func TestHeadFailure(t *testing.T) {
 	t.Run("HC7 one loop for both", func(t *testing.T) {
 		cfg := one()
 		cfg.Departments[0].Attempts = 2
-		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "late"}}}.play(t)
+		p := theater{cfg: cfg, in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {" ", "late"}}}.play(t)
 		assert.Contains(t, p.asked["head"][1].Prompt, "Your earlier work on it did not pass.")
 	})
 }

@@ -50,8 +50,9 @@ var HeadGrader = orchestrator.GradeWith(func(c *orchestrator.Context, w Work) (G
 })
 
 // SelfGrader uses the score that an agent reports for its own work: the member
-// qualityScore, 0 to 100, of an answer that is a JSON object. Without one the work
-// scores 75. It makes no call.
+// qualityScore, 0 to 100, of an answer that is a JSON object. Without one, or with null, the
+// work scores 75. With one that is no number from 0 to 100 it is ungraded, as after a Grader's
+// error. It makes no call.
 var SelfGrader = orchestrator.GradeWith(func(*orchestrator.Context, Work) (Grade, error) { return Grade{}, nil })
 
 func (r *run) headGrade(c *orchestrator.Context, w Work) (g Grade, err error) {
@@ -99,9 +100,9 @@ func gradeSchema(marks []string) json.RawMessage {
 		`"suggestions":{"type":["array","null"],"items":{"type":"string"}}},"required":` + string(agent.JSON(marks)) + `,"additionalProperties":false}`)
 }
 
-// grade sets the score of an attempt and decides on it. self is the agent's own score,
-// which counts only if no grade was asked for. Its error is that of a rule.
-func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) error {
+// grade sets the score of an attempt and decides on it. The agent's own score counts only if
+// no grade was asked for. The error is that of a rule.
+func (w *assignment) grade(c *orchestrator.Context, a *Attempt) error {
 	r := w.run
 	g, failed, err := team.Grade(w.desk, c, w.agent.ID, "Rules.Grader", func() (Grade, error) {
 		return r.cfg.Rules.Grader.Grade(c, team.Clone(Work{w.Department, w.agent, w.brief, a.Output, w.gate, a.Number, r.headGrade}))
@@ -110,13 +111,16 @@ func (w *assignment) grade(c *orchestrator.Context, a *Attempt, self *float64) e
 	if failed == nil && err == nil {
 		g.Score, err = w.score(c, g)
 	}
+	if failed == nil && err == nil && g.Score == nil {
+		failed = w.fault
+	}
 	assumed := r.cfg.Policy.AssumeScore
 	switch {
 	case failed == nil && err != nil:
 		a.Ungraded = prompt.OneLine(err.Error())
 		return err
 	case failed == nil:
-		a.Score, a.ScoreDefaulted = effective(g.Score, self)
+		a.Score, a.ScoreDefaulted = effective(g.Score, w.self)
 		if g.Score != nil {
 			a.Grade = &g
 		}

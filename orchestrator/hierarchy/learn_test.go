@@ -97,7 +97,49 @@ func TestConfigJSON(t *testing.T) {
 		}}, cfg.Departments)
 		assert.False(t, read(t, `{"departments": [{"id": "d", "head": "h", "allowParallelExecution": true}]}`).Departments[0].Serial)
 		plain := read(t, `{"departments": [{"id": "d", "head": "h"}]}`).Departments[0]
-		assert.Equal(t, hierarchy.Department{ID: "d", Head: "h"}, plain, "what is absent has its default")
+		assert.Equal(t, hierarchy.Department{ID: "d", Head: "h", MinQuality: new(80.0)}, plain, "what is absent has its default")
+	})
+	t.Run("HC50 a minimum that is absent is 80, and null is missing", func(t *testing.T) {
+		for text, want := range map[string]*float64{
+			`{}`: new(80.0), `{"coordinationSettings": {}}`: new(80.0),
+			`{"minQuality": null}`: nil, `{"minQualityThreshold": null}`: nil, `{"coordinationSettings": {"minQualityThreshold": null}}`: nil,
+			`{"minQuality": 0}`: new(0.0), `{"minQualityThreshold": 70}`: new(70.0), `{"coordinationSettings": {"minQuality": 70}}`: new(70.0),
+		} {
+			var d hierarchy.Department
+			require.NoError(t, json.Unmarshal([]byte(text), &d), text)
+			assert.Equal(t, want, d.MinQuality, text)
+		}
+		kept := hierarchy.Department{MinQuality: new(50.0)}
+		require.NoError(t, json.Unmarshal([]byte(`{"id": "d"}`), &kept))
+		assert.Equal(t, new(50.0), kept.MinQuality, "what is not mentioned stays")
+		data, err := json.Marshal(hierarchy.Config{Departments: []hierarchy.Department{{ID: "d"}}})
+		require.NoError(t, err)
+		assert.JSONEq(t, `{"departments": [{"id": "d", "minQuality": null}]}`, string(data), "nil is null")
+	})
+	t.Run("HC50 HC3 null leads to 60, and absent to 80", func(t *testing.T) {
+		for text, want := range map[string]float64{`"minQuality": null, `: 60, ``: 80} {
+			cfg := read(t, `{"departments": [{`+text+`"id": "d", "head": "head", "agents": [{"id": "s", "attempts": 1}]}]}`)
+			cfg.Rules.Grader = hierarchy.SelfGrader
+			p := theater{cfg: cfg, in: request(), cast: cast{"s": {said("x", 90)}, "head": {"y"}}}.play(t)
+			assert.Equal(t, want, p.report(t, "d").Specialists[0].Threshold, text)
+		}
+	})
+	t.Run("HC50 two settings of one thing are a fault", func(t *testing.T) {
+		for text, want := range map[string]string{
+			`{"maxRetries": 1, "coordinationSettings": {"maxRetries": 2}}`:               "maxRetries is set, and coordinationSettings.maxRetries, too: want one of them",
+			`{"attempts": 1, "coordinationSettings": {"attempts": 2}}`:                   "attempts is set, and coordinationSettings.attempts, too: want one of them",
+			`{"attempts": 0, "maxRetries": 2}`:                                           "maxRetries is set beside attempts, want one of them",
+			`{"minQuality": null, "minQualityThreshold": 70}`:                            "minQualityThreshold is set beside minQuality, want one of them",
+			`{"serial": true, "coordinationSettings": {"allowParallelExecution": true}}`: "allowParallelExecution is set beside serial, want one of them",
+			`{"id": "d", "id": "e"}`:                                                     "id is there more than once",
+		} {
+			var d hierarchy.Department
+			require.EqualError(t, json.Unmarshal([]byte(text), &d), want, text)
+			var cfg hierarchy.Config
+			require.ErrorContains(t, json.Unmarshal([]byte(`{"departments": [`+text+`]}`), &cfg), "departments[0]", text)
+		}
+		var a hierarchy.Agent
+		require.EqualError(t, json.Unmarshal([]byte(`{"timeout": "1m", "executionSettings": {"timeout": "2m"}}`), &a), "timeout is set, and executionSettings.timeout, too: want one of them")
 	})
 	t.Run("HC45 what is not the default is written", func(t *testing.T) {
 		data, err := json.Marshal(hierarchy.Agent{ID: "s", Attempts: 1})
@@ -209,6 +251,9 @@ func TestConfigJSON(t *testing.T) {
 			`Departments[0].Head is empty`:                    func(c *hierarchy.Config) { c.Departments[0].Head = "\t" },
 			`Departments[0].Agents[0].ID is empty`:            func(c *hierarchy.Config) { c.Departments[0].Agents[0].ID = "\n" },
 			`Rules.Agents has an empty name`:                  func(c *hierarchy.Config) { c.Rules.Agents = []string{" "} },
+			`Policy.MinSynthesis is 1.5, want 0 to 1`:         func(c *hierarchy.Config) { c.Policy.MinSynthesis = 1.5 },
+			`Policy.MinSynthesis is -0.5, want 0 to 1`:        func(c *hierarchy.Config) { c.Policy.MinSynthesis = -0.5 },
+			`Policy.MinSynthesis is NaN, want 0 to 1`:         func(c *hierarchy.Config) { c.Policy.MinSynthesis = math.NaN() },
 			`Policy.AssumeScore is 101, want 0 to 100`:        func(c *hierarchy.Config) { c.Policy.AssumeScore = new(101.0) },
 			`Limits.Time is -2ns, want 0s or more`:            func(c *hierarchy.Config) { c.Limits.Time = -2 },
 			`Limits.Estimate is -0.000000002, want 0 or more`: func(c *hierarchy.Config) { c.Limits.Estimate = -2 },

@@ -35,7 +35,7 @@ type Input struct {
 //
 // Score is the overall quality, 0 to 100; nil: no department that is done has one.
 // Unverified are the IDs of departments that are done, but whose output had to be graded
-// and did not pass.
+// and did not pass, or is a specialist's in the place of a synthesis that failed.
 type Outcome struct {
 	orchestrator.Outcome
 
@@ -108,6 +108,8 @@ type Report struct {
 
 	Gate       float64 `json:"gate"`       // Gate is Department.Gate
 	PassedGate bool    `json:"passedGate"` // PassedGate only informs
+
+	HeadAttempts []Attempt `json:"headAttempts,omitempty"` // HeadAttempts are the tries of the head that were to be graded, of its answer or of each synthesis in turn; empty without Policy.GradeHeads
 
 	Specialists []SpecialistResult `json:"specialists"`    // Specialists are the results in the order of selection, the rejected ones included
 	Metadata    Metadata           `json:"metadata"`       // Metadata counts specialists and time

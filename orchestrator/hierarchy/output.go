@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
@@ -17,7 +18,7 @@ import (
 // if there is one.
 func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, error) {
 	output := resp.Data
-	if !blank(resp.Text) {
+	if text := withoutFence(resp.Text); text != "" && text != "null" {
 		output = agent.JSON(resp.Text)
 	}
 	if len(schema) > 0 && !blank(Text(output)) {
@@ -35,25 +36,47 @@ func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, err
 	return output, nil
 }
 
-// ownFigure is the shape of an answer with the agent's own score among other members.
-var ownFigure = answer.MustFromSchema(
-	`{"type":"object","required":["qualityScore"],"properties":{"qualityScore":{"type":"number","minimum":0,"maximum":100}}}`)
+// withoutFence returns a text without the space and the code fence around it.
+func withoutFence(text string) string {
+	text = strings.TrimSpace(text)
+	if inside, fenced := strings.CutPrefix(text, "```"); fenced {
+		text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSuffix(inside, "```"), "json"))
+	}
+	return text
+}
+
+// length is the number of characters of an output, without the space around it.
+func length(output json.RawMessage) int {
+	return utf8.RuneCountInString(strings.TrimSpace(Text(output)))
+}
+
+const member = "qualityScore" // where an agent reports its own score
+
+// The shapes of an answer with the agent's own score among other members, and of any.
+var (
+	ownFigure = answer.MustFromSchema(`{"type":"object","required":["` + member + `"],"properties":{"` + member + `":{"type":"number","minimum":0,"maximum":100}}}`)
+	anyObject = answer.MustFromSchema(`{"type":"object"}`)
+)
 
 // selfScore is the score that a specialist reports for its own work: the member
-// qualityScore, 0 to 100, of an answer that is a JSON object, also in quotes. nil:
-// there is none that can be used. JSON in the midst of words does not count.
-func selfScore(resp agent.Response) *float64 {
+// qualityScore, 0 to 100, of an answer that is a JSON object, also in quotes. nil, nil: there
+// is none. A score off the scale is an error. JSON in the midst of words does not count.
+func selfScore(resp agent.Response) (*float64, error) {
 	text := strings.TrimSpace(resp.Text)
 	if len(resp.Data) == 0 && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "```") {
-		return nil
+		return nil, nil //nolint:nilnil // no score is no fault
 	}
 	own, err := answer.Read[struct {
 		QualityScore float64 `json:"qualityScore"`
 	}](ownFigure, resp.Data, resp.Text)
-	if err != nil {
-		return nil
+	if err == nil {
+		return new(grading.Round6(own.QualityScore)), nil
 	}
-	return new(grading.Round6(own.QualityScore))
+	given, noObject := answer.Read[map[string]json.RawMessage](anyObject, resp.Data, resp.Text)
+	if raw := string(given[member]); raw == "null" || raw == "" && (noObject == nil || !strings.Contains(text, `"`+member+`"`)) {
+		return nil, nil //nolint:nilnil // no score is no fault
+	}
+	return nil, fmt.Errorf("its own score: %w", err)
 }
 
 // Experience is what outcomes show about specialists, by agent ID.

@@ -454,6 +454,35 @@ func TestRetrier(t *testing.T) {
 	})
 }
 
+func TestBrokenGrader(t *testing.T) {
+	t.Run("a Grader that fails is one warning of the specialist", func(t *testing.T) {
+		for name, grader := range map[string]orchestrator.Grader[hierarchy.Work, hierarchy.Grade]{
+			"Rules.Grader panicked: ouch": orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) { panic("ouch") }),
+			"Rules.Grader: score is 101, want 0 to 100": orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+				return hierarchy.Grade{Score: new(101.0)}, nil
+			}),
+		} {
+			th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {"x"}}}
+			th.cfg.Rules.Grader = grader
+			p := th.play(t)
+			require.ErrorIs(t, p.err, hierarchy.ErrRule)
+			assert.Equal(t, []string{"hierarchy/rule", "hierarchy/department-failed"}, p.codes())
+			assert.Equal(t, name, p.out.Warnings[0].Message)
+			assert.Equal(t, name, p.report(t, "d").Specialists[0].Ungraded)
+		}
+	})
+	t.Run("an earlier try without a grade keeps its warning", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60), specialist("z", 60)), in: request(), cast: cast{"s": {"x"}, "z": {"y"}}}
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+			if w.Agent.ID == "s" {
+				return hierarchy.Grade{}, errors.New("no idea")
+			}
+			panic("ouch")
+		})
+		assert.Equal(t, []string{"hierarchy/ungraded", "hierarchy/rule", "hierarchy/department-failed"}, th.play(t).codes())
+	})
+}
+
 func TestOpenMarks(t *testing.T) {
 	c := recital(t, poets(hierarchy.Rules{Scores: hierarchy.Scores{Output: grading.Weighted{"rhyme": 3, "metre": 1}}}))
 	out, _, err := c.Run(t)

@@ -679,6 +679,8 @@ func ends() map[string]end {
 		"below the gate and out of money": {late, orchestrator.Partial},
 		"master skipped":                  {skipped, orchestrator.Partial},
 		"master failed":                   {masterless, orchestrator.Failed},
+		"no synthesis":                    {essays(four("Sorry.")...), orchestrator.Partial},
+		"a figure off its scale":          {selfish(), orchestrator.Partial},
 		"refused prompt":                  {theater{cfg: one(), in: hierarchy.Input{Prompt: " "}}, orchestrator.Failed},
 		"no such department":              {theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat", Only: []string{"x"}}}, orchestrator.Failed},
 		"failed":                          {theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {errBoom, "", errBoom, errBoom}}}, orchestrator.Failed},

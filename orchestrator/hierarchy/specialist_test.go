@@ -327,14 +327,63 @@ func TestFailedAttempts(t *testing.T) {
 	s := p.report(t, "d").Specialists[0]
 	t.Run("HA44 error, then 90", func(t *testing.T) {
 		assert.Len(t, p.asked["s"], 2)
-		assert.Contains(t, p.asked["s"][1].Prompt, "Attempt 1 failed: line one line two")
+		assert.Equal(t, p.asked["s"][0].Prompt, p.asked["s"][1].Prompt)
 		assert.Equal(t, grading.Approved, s.ReviewStatus)
 		assert.Equal(t, "approved after 1 retry", s.ReviewNotes)
 	})
-	t.Run("HC23 the line says why and there is no previous output", func(t *testing.T) {
-		assert.Contains(t, p.asked["s"][1].Prompt, "The previous attempt gave no output.")
+	t.Run("HC23 an attempt that failed counts and says why", func(t *testing.T) {
+		assert.Len(t, s.Attempts, 2)
 		assert.Equal(t, "line one line two", s.Attempts[0].Error)
-		assert.Equal(t, "Attempt 1 failed: line one line two. Improve quality, relevance, consistency.", s.Attempts[0].Feedback)
+		assert.Empty(t, s.Attempts[0].Feedback)
+	})
+	t.Run("N15 a try that failed technically is repeated with the prompt it had", func(t *testing.T) {
+		refused := errors.New("corp:small: transient: dial tcp 10.1.2.3:443: connect: connection refused (request id 77)")
+		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("weak", 10), refused, said("weaker", 5), said("x", 90)}, "head": {refused, "whole"}}}.play(t)
+		require.NoError(t, q.err)
+		assert.Equal(t, q.prompt("s", 1), q.prompt("s", 2))
+		assert.Contains(t, q.prompt("s", 1), "Attempt 1 scored 10 of 100")
+		assert.Contains(t, q.prompt("s", 3), "Attempt 1 scored 10 of 100")
+		assert.Contains(t, q.prompt("s", 3), "Attempt 3 scored 5 of 100")
+		assert.Contains(t, q.prompt("s", 3), "<data name=\"previous attempt\">\nweaker\n</data>")
+		assert.Equal(t, q.prompt("head", 0), q.prompt("head", 1))
+		for name, requests := range q.asked {
+			for _, req := range requests {
+				assert.NotContains(t, req.Prompt, "10.1.2.3", name)
+			}
+		}
+		assert.Contains(t, q.report(t, "d").Specialists[0].Attempts[1].Error, "10.1.2.3", "people see why")
+		assert.Equal(t, "approved after 3 retries", q.report(t, "d").Specialists[0].ReviewNotes)
+	})
+	t.Run("N15 a Retrier may say something in its own words", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("weak", 10), errBoom, said("x", 90)}, "head": {"whole"}}}
+		th.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(_ orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+			if tries[len(tries)-1].Err != nil {
+				return orchestrator.Again{Retry: true, Feedback: "Be quick."}
+			}
+			return orchestrator.Again{Retry: true}
+		})
+		q := th.play(t)
+		assert.Contains(t, q.prompt("s", 2), "Be quick.")
+		assert.Contains(t, q.prompt("s", 2), "weak", "the last work that there is")
+		assert.NotContains(t, q.prompt("s", 2), "boom")
+	})
+	t.Run("N15 fresh tries after a failed call get the first prompt", func(t *testing.T) {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("weak", 10), errBoom, said("x", 90)}, "head": {"whole"}}}
+		th.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(_ orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+			return orchestrator.Again{Retry: true, Fresh: len(tries) > 1}
+		})
+		q := th.play(t)
+		assert.Equal(t, q.prompt("s", 0), q.prompt("s", 2))
+		assert.NotEqual(t, q.prompt("s", 0), q.prompt("s", 1))
+	})
+	t.Run("N15 work that cannot be used is told of, as work", func(t *testing.T) {
+		a := specialist("s", 60)
+		a.Schema = []byte(`{"type":"object","required":["hat"]}`)
+		q := theater{cfg: one(a), in: request(), cast: cast{"s": {"no json", errBoom, "null", `{"hat":"red"}`}, "head": {"whole"}}}.play(t)
+		assert.Contains(t, q.prompt("s", 1), "Attempt 1 failed: malformed output")
+		assert.Contains(t, q.prompt("s", 1), "The previous attempt gave no output that can be used.")
+		assert.Equal(t, q.prompt("s", 1), q.prompt("s", 2))
+		assert.Contains(t, q.prompt("s", 3), "Attempt 3 failed: the answer is empty")
 	})
 	t.Run("H61 the note has the retries", func(t *testing.T) {
 		q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("a", 1), said("b", 2), said("c", 90)}, "head": {"whole"}}}.play(t)
@@ -479,7 +528,7 @@ func TestGrading(t *testing.T) {
 		p := graded(marks(80)).play(t)
 		assert.Len(t, p.asked["head"], 1+1)
 		assert.Contains(t, p.asked["head"][1].Prompt, "<data name=\"output\">\nwork\n</data>")
-		for score, want := range map[string]float64{`{"qualityScore": "82"}`: 82, `{"qualityScore": 101}`: 75, `words {"qualityScore": 10}`: 75} {
+		for score, want := range map[string]float64{`{"qualityScore": "82"}`: 82, `{"qualityScore": null}`: 75, `{"score": 10}`: 75, `words {"qualityScore": 10}`: 75} {
 			q := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {score}, "head": {"whole"}}}.play(t)
 			assert.Equal(t, want, q.report(t, "d").Specialists[0].Score, score)
 		}

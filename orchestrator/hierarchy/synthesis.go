@@ -2,6 +2,7 @@ package hierarchy
 
 import (
 	"errors"
+	"math"
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
@@ -17,6 +18,7 @@ func (d *department) synthesize(c *orchestrator.Context, brief string, passing [
 		return err
 	}
 	d.report.Basis = FromSpecialists
+	d.least = d.leastSynthesis(passing)
 	draft, err := d.write(c, brief, "synthesis.tmpl", synthesisPrompt{resolvePrompt{d.Department, brief, passing}, d.resolve(c, brief, passing)})
 	if err == nil {
 		draft, err = d.refine(c, brief, draft)
@@ -59,6 +61,19 @@ func (d *department) write(c *orchestrator.Context, brief, name string, values a
 		err = errors.New(failure(attempts))
 	}
 	return b, err
+}
+
+// leastSynthesis is the length of the shortest synthesis that counts, in characters.
+func (d *department) leastSynthesis(passing []SpecialistResult) int {
+	share := d.run.cfg.Policy.MinSynthesis
+	if share < 0 || len(d.head().Schema) > 0 {
+		return 0
+	}
+	shortest := length(passing[0].Output)
+	for _, s := range passing {
+		shortest = min(shortest, length(s.Output))
+	}
+	return int(math.Ceil(grading.Round6(share * float64(shortest))))
 }
 
 func (d *department) keep(c *orchestrator.Context, b Attempt) {
@@ -114,12 +129,12 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 	return draft, nil
 }
 
-// fallBack uses the best passing output, the first of equals; why is the error of the
-// synthesis.
+// fallBack uses the best passing output, the first of equals, unverified: it answers its
+// specialist's part only. why is the error of the synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
 	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
 	d.Fire(c, moveExhausted)
-	d.report.Output, d.report.Basis = chosen.Output, FallbackOutput
+	d.report.Output, d.report.Basis, d.unverified = chosen.Output, FallbackOutput, true
 	d.warn(c, "fallback", "partial synthesis failure: %v", why)
 	d.Emit(c, EventSynthesisReplaced, &Event{Event: team.Event{Text: prompt.OneLine(why.Error())}, Agents: []string{chosen.AgentID}, Score: &chosen.Score})
 	d.Fire(c, moveTaken)
