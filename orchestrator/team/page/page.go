@@ -191,9 +191,11 @@ func cost(u providers.Usage) string {
 	return usd
 }
 
+var spaced = strings.NewReplacer("_", " ", "-", " ")
+
 // Words returns an identifier as people write it: "Team leader" for "team_leader".
 func Words(id string) string {
-	s := strings.NewReplacer("_", " ", "-", " ").Replace(id)
+	s := spaced.Replace(id)
 	if s == "" {
 		return ""
 	}

@@ -113,9 +113,11 @@ func (s Set) Fill(name string, values any) (string, error) {
 // Delimit returns body as data with a label, cut to limit bytes (0: whole). Neither of them
 // can end the quotation, whatever it has.
 func Delimit(label, body string, limit int) string {
-	label = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ").Replace(label)
-	return text.Delimit("data", fmt.Sprintf(" name=%q", label), text.Cut(body, limit))
+	return text.Delimit("data", fmt.Sprintf(" name=%q", unquoted.Replace(label)), text.Cut(body, limit))
 }
+
+// unquoted replaces what could end a label.
+var unquoted = strings.NewReplacer("\"", "'", "<", "(", ">", ")", "\n", " ", "\r", " ")
 
 // OneLine returns a text in one line, with single spaces.
 func OneLine(s string) string { return text.OneLine(s) }
