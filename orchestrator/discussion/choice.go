@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -81,12 +83,9 @@ func mentioned(text string, ideas []Idea) (all [][]string) {
 	}
 	slices.SortFunc(longest, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	for _, title := range longest {
-		whole := regexp.MustCompile(`(^|[^\pL\pN])` + regexp.QuoteMeta(title) + `($|[^\pL\pN])`)
-		if whole.MatchString(text) {
-			all = append(all, titles[title])
-		}
-		for whole.MatchString(text) {
-			text = whole.ReplaceAllString(text, "$1\n$2")
+		rest, found := cutTitle(text, title)
+		if found {
+			all, text = append(all, titles[title]), rest
 		}
 	}
 	for _, m := range inProse.FindAllStringSubmatch(text, -1) {
@@ -95,6 +94,35 @@ func mentioned(text string, ideas []Idea) (all [][]string) {
 		}
 	}
 	return all
+}
+
+// cutTitle returns a text with a newline in place of each whole title, and whether it has any.
+func cutTitle(text, title string) (rest string, found bool) {
+	if title == "" {
+		return text, false
+	}
+	isWord := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
+	var b strings.Builder
+	from := 0 // all before is in b
+	for at := strings.Index(text, title); at >= 0; {
+		end := at + len(title)
+		before, _ := utf8.DecodeLastRuneInString(text[:at])
+		after, _ := utf8.DecodeRuneInString(text[end:])
+		if !isWord(before) && !isWord(after) {
+			b.WriteString(text[from:at])
+			b.WriteByte('\n')
+			from, found = end, true
+		} else {
+			_, size := utf8.DecodeRuneInString(text[at:])
+			end = at + size
+		}
+		next := strings.Index(text[end:], title)
+		if next < 0 {
+			break
+		}
+		at = end + next
+	}
+	return b.String() + text[from:], found
 }
 
 // choiceForm is the choice in JSON.

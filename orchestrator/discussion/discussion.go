@@ -13,14 +13,16 @@ import (
 )
 
 // New returns the flow of a team. All faults of cfg are in the one error.
-func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
-	return team.New(team.Definition[Config, Input, Outcome]{
+func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) { return team.New(definition(), cfg) }
+
+func definition() team.Definition[Config, Input, Outcome] {
+	return team.Definition[Config, Input, Outcome]{
 		Name: "discussion", Prompts: ownPrompts, Samples: samples(), Rules: DefaultRules(),
 		Defaults: complete, Check: Config.check, Agents: Config.agents,
 		Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
-			return (&run{cfg: cfg}).do(c, s, in)
+			return newRun(cfg).do(c, s, in)
 		},
-	}, cfg)
+	}
 }
 
 // run is one run of the team.
@@ -31,9 +33,15 @@ type run struct {
 	phases   *team.Machine[Phase, Move]
 	round    int    // current; 0: outside of the rounds
 	speaking string // ID of the member whose turn it is
-	elided   int    // messages left out of the last context
+	read     transcript
+	elided   int             // messages left out of the last context
+	known    map[string]bool // fingerprints of the ideas
+	largest  need            // most calls, tokens and money that a message took
+	shown    Discussion      // copies for Rules.Turns
 	out      Outcome
 }
+
+func newRun(cfg Config) *run { return &run{cfg: cfg, known: map[string]bool{}} }
 
 // do is the discussion: kickoff, rounds, validation, selection, report.
 func (r *run) do(c *orchestrator.Context, s team.Start, in Input) (Outcome, error) {

@@ -3,6 +3,9 @@ package discussion
 import (
 	"slices"
 	"strconv"
+
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
 )
 
 // What tests of the pure parts use.
@@ -20,4 +23,22 @@ func Ranking(ideas []Idea) []Idea {
 		ideas[i].ID = "idea-" + strconv.Itoa(i+1)
 	}
 	return Outcome{Discussion: Discussion{Ideas: ideas}}.Ranked()
+}
+
+// Transcript is what renders the contexts of one discussion.
+type Transcript struct{ t transcript }
+
+func NewTranscript() *Transcript { return &Transcript{} }
+
+func (t *Transcript) Text(d Discussion, maxBytes int) (string, int) { return t.t.text(d, maxBytes) }
+
+// NewCounted is New; *work becomes what the transcript of the latest run did.
+func NewCounted(cfg Config, work *int) (orchestrator.Flow[Input, Outcome], error) {
+	d := definition()
+	d.Run = func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+		r := newRun(cfg)
+		defer func() { *work = r.read.work }()
+		return r.do(c, s, in)
+	}
+	return team.New(d, cfg)
 }

@@ -115,10 +115,6 @@ func (r *run) topUp(c *orchestrator.Context) error {
 // those beyond the limit of one answer.
 func (r *run) addIdeas(c *orchestrator.Context, by Member, ideas []Idea) {
 	d := &r.out.Discussion
-	known := map[string]bool{}
-	for _, idea := range d.Ideas {
-		known[idea.fingerprint()] = true
-	}
 	if most := r.cfg.Bounds.IdeasPerCall; most > 0 && len(ideas) > most {
 		r.Warn(c, r.Code("idea-dropped"), by.ID, "round %d: %d ideas in one answer, %d are taken", r.round, len(ideas), most)
 		ideas = ideas[:most]
@@ -128,10 +124,10 @@ func (r *run) addIdeas(c *orchestrator.Context, by Member, ideas []Idea) {
 		switch same := idea.fingerprint(); {
 		case idea.Title == "":
 			r.Warn(c, r.Code("idea-dropped"), by.ID, "round %d: an idea without a title", r.round)
-		case known[same]:
+		case r.known[same]:
 			r.Emit(c, EventIdeaRepeated, &Event{Idea: &idea})
 		default:
-			known[same] = true
+			r.known[same] = true
 			idea.ID = "idea-" + strconv.Itoa(len(d.Ideas)+1)
 			d.Ideas = append(d.Ideas, idea)
 			r.Emit(c, EventIdeaAdded, &Event{Idea: &idea})

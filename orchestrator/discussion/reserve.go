@@ -55,9 +55,7 @@ func (r *run) deciding() (n need) {
 	if who == "" {
 		return need{}
 	}
-	for _, m := range r.out.Discussion.Messages {
-		n = n.most(needOf(m.Usage))
-	}
+	n = r.largest
 	n.calls = 1
 	if known := cmp.Or(r.cfg.who(who).Estimate, r.Limits.Estimate); known > 0 {
 		n.cost = known

@@ -115,8 +115,9 @@ func (r *run) next(c *orchestrator.Context, round Round) (Member, error) {
 		if len(round.Spoken) >= longest {
 			return Member{}, fmt.Errorf("round %d has more than %d turns", round.Number, longest)
 		}
-		round.Discussion = r.out.Discussion
-		name := r.cfg.Rules.Turns.Next(team.Clone(round))
+		given := team.Clone(round)
+		given.Discussion = r.show()
+		name := r.cfg.Rules.Turns.Next(given)
 		if name == "" {
 			return Member{}, nil
 		}
@@ -126,6 +127,16 @@ func (r *run) next(c *orchestrator.Context, round Round) (Member, error) {
 		}
 		return slices.MinFunc(all, func(a, b Member) int { return cmp.Compare(round.turns(a), round.turns(b)) }), nil
 	})
+}
+
+// show returns a copy of the discussion, for Rules.Turns. Messages and ideas only get more
+// during the rounds, and have nothing that is shared: each is copied once.
+func (r *run) show() Discussion {
+	d := r.out.Discussion
+	r.shown.Messages = append(r.shown.Messages, d.Messages[len(r.shown.Messages):]...)
+	r.shown.Ideas = append(r.shown.Ideas, d.Ideas[len(r.shown.Ideas):]...)
+	d.Messages, d.Ideas = slices.Clip(r.shown.Messages), slices.Clip(r.shown.Ideas)
+	return d
 }
 
 // turns returns how many turns a member had in the round.

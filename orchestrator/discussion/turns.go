@@ -68,7 +68,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 
 // data returns what the prompt of a turn is made of.
 func (r *run) data(c *orchestrator.Context, t turn) promptData {
-	text, elided := BuildContext(r.out.Discussion, r.cfg.Bounds.ContextBytes)
+	text, elided := r.read.text(r.out.Discussion, r.cfg.Bounds.ContextBytes)
 	if elided != r.elided {
 		r.elided = elided
 		r.Emit(c, EventContextElided, &Event{Count: elided})
@@ -85,6 +85,7 @@ func (r *run) add(c *orchestrator.Context, m Message) Message {
 	d := &r.out.Discussion
 	m.ID, m.To, m.Timestamp = "msg-"+strconv.Itoa(len(d.Messages)+1), "team", c.Now()
 	d.Messages = append(d.Messages, m)
+	r.largest = r.largest.most(needOf(m.Usage))
 	r.Emit(c, EventMessageAdded, &Event{Message: &m})
 	return m
 }
