@@ -69,7 +69,7 @@ func TestRehearsal(t *testing.T) {
 	})
 	t.Run("BC68 one is stale and killed", func(t *testing.T) {
 		assert.Equal(t, portfolio.Killed, lamp.Stage)
-		assert.Equal(t, "no progress for more than 720h0m0s", lamp.Killed)
+		assert.Equal(t, "no progress for more than 30 days", lamp.Killed)
 		assert.Zero(t, lamp.Spent.Cost)
 	})
 	t.Run("BC68 one ends at its share, and what it would have had moves", func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/convene-go/convene/fsm"
@@ -166,7 +167,7 @@ func (s Shares) decide(project Project, now time.Time) Order {
 	order, score := Order{Project: project.ID, Action: Keep}, project.Score
 	switch {
 	case s.StaleAfter > 0 && now.Sub(project.LastProgress) > s.StaleAfter:
-		order.Action, order.Why = Kill, fmt.Sprintf("no progress for more than %v", s.StaleAfter)
+		order.Action, order.Why = Kill, "no progress for more than "+inWords(s.StaleAfter)
 	case score != nil && grading.Round6(*score) < grading.Round6(s.Kill):
 		order.Action, order.Why = Kill, fmt.Sprintf("its score of %.2f is below %.2f", *score, s.Kill)
 	case s.Promote >= 0 && score != nil && grading.Round6(*score) >= grading.Round6(s.Promote):
@@ -177,4 +178,17 @@ func (s Shares) decide(project Project, now time.Time) Order {
 		order.Action, order.Stage = Keep, project.Stage
 	}
 	return order
+}
+
+// inWords is a time as people say it: whole days as days.
+func inWords(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch days := d / day; {
+	case d%day != 0 || days == 0:
+		return strings.TrimSuffix(strings.TrimSuffix(d.String(), "0s"), "0m")
+	case days == 1:
+		return "1 day"
+	default:
+		return fmt.Sprintf("%d days", days)
+	}
 }

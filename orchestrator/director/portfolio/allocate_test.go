@@ -44,8 +44,8 @@ func within(t require.TestingT, has portfolio.Means, s portfolio.Shares, project
 func TestWhy(t *testing.T) {
 	orders, err := policy.Allocate([]portfolio.Project{project("weak", portfolio.Idea, 0.1, 31), project("stale", portfolio.Idea, 0.9, 31), project("c", portfolio.Idea, 0.1, 2)}, portfolio.Means{Now: now})
 	require.NoError(t, err)
-	assert.Equal(t, "no progress for more than 720h0m0s", orders[0].Why, "this comes first")
-	assert.Equal(t, "no progress for more than 720h0m0s", orders[1].Why)
+	assert.Equal(t, "no progress for more than 30 days", orders[0].Why, "this comes first")
+	assert.Equal(t, "no progress for more than 30 days", orders[1].Why)
 	assert.Equal(t, "its score of 0.10 is below 0.20", orders[2].Why)
 }
 

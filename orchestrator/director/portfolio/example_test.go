@@ -71,7 +71,7 @@ func Example() {
 	// completed
 	// clock BUILDING, rounds: 2, killed: ""
 	// swap KILLED, rounds: 1, killed: "its score of 0.10 is below 0.20"
-	// lamp KILLED, rounds: 0, killed: "no progress for more than 720h0m0s"
+	// lamp KILLED, rounds: 0, killed: "no progress for more than 30 days"
 }
 
 // What becomes of projects, and of the money, is a pure function.

@@ -187,7 +187,7 @@ func TestRun(t *testing.T) {
 		assert.Equal(t, []string{"a BUILDING 1: 100", "b RESEARCHING 1: 50", "a BUILDING 2: 270"}, rounds(events))
 		assert.Equal(t, []portfolio.Stage{portfolio.Building, portfolio.Killed, portfolio.Killed}, []portfolio.Stage{out.Projects[0].Stage, out.Projects[1].Stage, out.Projects[2].Stage})
 		assert.Equal(t, "its score of 0.10 is below 0.20", out.Projects[1].Killed)
-		assert.Equal(t, "no progress for more than 720h0m0s", out.Projects[2].Killed)
+		assert.Equal(t, "no progress for more than 30 days", out.Projects[2].Killed)
 		assert.Equal(t, []int{2, 1, 0}, []int{out.Projects[0].Rounds, out.Projects[1].Rounds, out.Projects[2].Rounds})
 		assert.Equal(t, 40*providers.USD, out.Projects[0].Spent.Cost)
 		assert.Equal(t, 60*providers.USD, out.Spent.Cost)
