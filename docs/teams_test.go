@@ -128,7 +128,7 @@ func TestDirectorPage(t *testing.T) {
 		assert.Contains(t, text, "```mermaid\n"+machine+"```\n")
 	}
 	t.Run("it has every setting", func(t *testing.T) {
-		assert.Equal(t, 56, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
+		assert.Equal(t, 58, settings(t, part(team, "| Config |"), reflect.TypeFor[director.Config]()))
 		assert.Equal(t, 13, settings(t, part(several, "| Config |"), reflect.TypeFor[portfolio.Config[string, string]]()))
 	})
 	t.Run("it has every end", func(t *testing.T) {

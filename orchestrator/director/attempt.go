@@ -44,7 +44,8 @@ type attempt struct {
 type attemptError struct {
 	kind blackboard.FailureKind
 	text string
-	err  error // error of the call that failed; nil: none did
+	err  error  // error of the call that failed; nil: none did
+	told string // words for models, in the place of a text about what failed technically; "": text
 
 	outage bool // an agent could not be reached or has failed
 }
@@ -53,6 +54,17 @@ func (f *attemptError) Error() string { return f.text }
 
 // errGone says that a task has left its attempt meanwhile: nothing is to be done about it.
 var errGone error = &attemptError{text: "the task has left its attempt"}
+
+// What models are told about failures that are technical. People and the log get the errors.
+const (
+	crashWords   = "the attempt broke off for a technical reason: the work is not at fault"
+	timeoutWords = "the attempt took too long"
+	stallWords   = "the attempt was ended because nothing was said for too long"
+	noReview     = "nobody could review or merge the work for a technical reason: it is not at fault"
+)
+
+// feedback is what is wrong with an attempt, in words for models.
+func (f *attemptError) feedback() string { return cmp.Or(f.told, f.text) }
 
 // fails is the failure of an attempt.
 func fails(kind blackboard.FailureKind, format string, args ...any) error {
@@ -177,7 +189,7 @@ func ends(err error) error {
 // callFailure is how a failed call fails the attempt: a cancel or a refused budget does not.
 func callFailure(err error) error {
 	if !team.Ends(err) && errors.Is(err, orchestrator.ErrTimeout) {
-		return &attemptError{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err}
+		return &attemptError{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err, told: timeoutWords}
 	}
 	return gitFailure(err)
 }
@@ -188,7 +200,7 @@ func gitFailure(err error) error {
 	if team.Ends(err) {
 		return err
 	}
-	return &attemptError{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, outage: true}
+	return &attemptError{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), err: err, told: crashWords, outage: true}
 }
 
 // prepare makes the worktree and the first request.

@@ -18,8 +18,22 @@ func (r *run) change(c *orchestrator.Context, ch blackboard.Change) error {
 	if err := r.board.Apply(ch); err != nil {
 		return err
 	}
+	r.countAdded(ch)
 	r.emitChange(c, ch, before)
 	return nil
+}
+
+// countAdded counts the tasks that a change adds to those that the run began with.
+func (r *run) countAdded(ch blackboard.Change) {
+	if !r.begunWork() {
+		return
+	}
+	switch do := ch.Do.(type) {
+	case blackboard.AddTasks:
+		r.added += len(do.Tasks)
+	case blackboard.Split:
+		r.added += len(do.Into)
+	}
 }
 
 // must applies a change that cannot be refused: the flow made it for the state in which

@@ -75,12 +75,15 @@ type Retry struct {
 	Outages    int `json:"outages,omitzero" default:"3" min:"-1"`    // failures of agents in a row, at different tasks, that pause the run; 0: 3
 }
 
-// Bounds are sizes and times inside a run. orchestrator.None sets no bound, but for
-// Parallel, Tasks and CallTime, which cannot do without.
+// Bounds are sizes and times inside a run. orchestrator.None sets no bound on a time. It is
+// a count of 0 for Depth, Pauses and Added. Parallel, Tasks and CallTime cannot
+// be None.
 type Bounds struct {
 	Parallel  int           `json:"parallel,omitzero" default:"3" min:"1"`           // workers at once; 0: 3
 	Tasks     int           `json:"tasks,omitzero" default:"200" min:"1"`            // tasks that are not final; 0: 200
 	Depth     int           `json:"depth,omitzero" default:"3" min:"-1"`             // tasks that cause each other; 0: 3; None: tasks cause none
+	Pauses    int           `json:"pauses,omitzero" default:"10" min:"-1"`           // pauses and escalations of one task, and as many tasks that follow from it; 0: 10; None: none
+	Added     int           `json:"added,omitzero" default:"1000" min:"-1"`          // tasks of a run that it did not begin with; 0: 1,000; None: none
 	TaskTime  time.Duration `json:"taskTime,omitzero" default:"10m" min:"-1"`        // time of one attempt's calls; 0: 10 min
 	CallTime  time.Duration `json:"callTime,omitzero" default:"5m" min:"0"`          // time of a call to others than workers and the guardian, who has 60 s; 0: 5 min
 	HumanTime time.Duration `json:"humanTime,omitzero" min:"-1"`                     // time that a question waits for an answer; 0: for ever

@@ -47,7 +47,7 @@ func TestConfig(t *testing.T) {
 		{"BC47 a prompt that is none", func(c *director.Config) { c.Prompts = fstest.MapFS{"x.tmpl": {Data: []byte("x")}} }, "x.tmpl"},
 		{"BC49 none", func(c *director.Config) {
 			c.Policy.Retry = director.Retry{Conflicts: -1, Replans: -1, Stagnation: -1, Outages: -1}
-			c.Bounds = director.Bounds{Depth: -1, TaskTime: -1, HumanTime: -1, Watch: director.Watch{Calls: -1, Every: -1, Inactivity: -1}}
+			c.Bounds = director.Bounds{Depth: -1, Pauses: -1, Added: -1, TaskTime: -1, HumanTime: -1, Watch: director.Watch{Calls: -1, Every: -1, Inactivity: -1}}
 		}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestConfigJSON(t *testing.T) {
 		},
 		Limits: team.Limits{Cost: providers.Dollars(1.25), Calls: 9, Estimate: providers.Dollars(0.01)},
 		Bounds: director.Bounds{
-			Parallel: 1, Tasks: 2, Depth: 3, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, Reserve: 7.5,
+			Parallel: 1, Tasks: 2, Depth: 3, Pauses: 4, Added: orchestrator.None, TaskTime: orchestrator.None, CallTime: time.Hour, HumanTime: time.Hour, Reserve: 7.5,
 			Watch: director.Watch{Calls: 4, Every: time.Second, Inactivity: time.Minute, Async: true},
 		},
 	}

@@ -21,7 +21,7 @@ func TestDefaults(t *testing.T) {
 		assert.Equal(t, "director", cfg.Name)
 		assert.Equal(t, Retry{Attempts: 4, Conflicts: 3, Replans: 2, Stagnation: 3, Outages: 3}, cfg.Policy.Retry)
 		assert.Equal(t, Bounds{
-			Parallel: 3, Tasks: 200, Depth: 3, TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
+			Parallel: 3, Tasks: 200, Depth: 3, Pauses: 10, Added: 1000, TaskTime: 600 * time.Second, CallTime: 300 * time.Second, Reserve: 5,
 			Watch: Watch{Calls: 15, Every: 60 * time.Second, Inactivity: 120 * time.Second},
 		}, cfg.Bounds)
 		assert.Equal(t, "ask", cfg.Policy.OnAbandoned)
@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 		none := team
 		none.Policy.Retry = Retry{Attempts: 1, Conflicts: orchestrator.None, Replans: orchestrator.None, Stagnation: orchestrator.None, Outages: orchestrator.None}
 		none.Bounds = Bounds{
-			Depth: orchestrator.None, TaskTime: orchestrator.None, HumanTime: orchestrator.None, Reserve: orchestrator.None,
+			Depth: orchestrator.None, Pauses: orchestrator.None, Added: orchestrator.None, TaskTime: orchestrator.None, HumanTime: orchestrator.None, Reserve: orchestrator.None,
 			Watch: Watch{Calls: orchestrator.None, Every: orchestrator.None, Inactivity: orchestrator.None},
 		}
 		got := none.withDefaults()

@@ -49,6 +49,7 @@ type run struct {
 	permits []string        // IDs of tasks that passed and whose merge needs a permit
 	shares  shares
 
+	added    int            // tasks that the run did not begin with
 	plea     *plea          // a change of the tasks that waits for its permit; nil: none does
 	pleas    int            // pleas so far
 	refusals []error        // errors of the host's rules and its Permit
@@ -67,9 +68,12 @@ type run struct {
 // job is what the run keeps for a task beside the board.
 type job struct {
 	asked    int                           // questions so far
+	pauses   int                           // pauses and escalations since a person last had it done again
+	caused   int                           // tasks that follow from it, or that it suggested
 	question string                        // key of the one that is open; "": none is
 	silent   bool                          // its last question got no answer in time
 	held     *Answer                       // carried out when what the task needs is complete
+	shown    map[string]string             // hashes of the texts by path that its last attempt got; nil: not known
 	passed   bool                          // its merge is due
 	waits    string                        // why its merge waits for a person whom the run cannot ask; "": it does not
 	tries    map[string][]orchestrator.Try // those that failed, by role

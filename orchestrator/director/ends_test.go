@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,12 @@ func first(answer any) func(asked) any {
 // also adds tasks to a case.
 func (s script) also(tasks ...blackboard.Definition) script {
 	s.in.Tasks = append(s.in.Tasks, tasks...)
+	return s
+}
+
+// only leaves out all other tasks of a case.
+func (s script) only(ids ...string) script {
+	s.in.Tasks = slices.DeleteFunc(slices.Clone(s.in.Tasks), func(d blackboard.Definition) bool { return !slices.Contains(ids, d.ID) })
 	return s
 }
 
@@ -219,25 +226,29 @@ func ends(t *testing.T) map[string]script {
 		"completed, completed: B62 a person provides":                         escalated("BLOCKED_EXTERNAL", nil).replied(reply(director.ActionProvided)),
 		"completed, completed: BC45 an answer does not fit":                   hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionEdit}, "ask/db_build/1-2": director.Answer{Action: director.ActionRetry}}),
 		"completed, completed: BX29 agents are down, then up":                 outage(first(slow{time.Second, errors.New("down")})).replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionRetry}}),
+		"completed, completed: BC70 two write one path":                       shared(),
 		"completed, completed: BC53 continued, to be reviewed":                unreviewed.from(one(nil)),
 		"completed, completed: BC53 continued, with an answer":                answered,
 
-		"completed, partial: BX25 no answer comes, it is given up": hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = "abandon" }),
-		"completed, partial: BC55 a task is given up":              doomed().also(define("api_plan")).under(gaveUp).inTrees(),
-		"completed, partial: B117 some criteria are met":           half.under(func(cfg *director.Config) { cfg.Policy.AllowPartial = true }),
-		"completed, failed: BC55 all is given up":                  doomed().under(gaveUp),
+		"completed, partial: BX25 no answer comes, it is given up":    hopeless(9, nil).also(define("api_plan")).under(patient).under(func(cfg *director.Config) { cfg.Policy.OnSilence = "abandon" }),
+		"completed, partial: BC55 a task is given up":                 doomed().also(define("api_plan")).under(gaveUp).inTrees(),
+		"completed, partial: BC69 pauses without end, it is given up": restless()["waiting_subtask"].also(define("api_plan")).under(func(cfg *director.Config) { cfg.Policy.GiveUp, cfg.Bounds.Pauses = true, 2 }),
+		"completed, partial: B117 some criteria are met":              half.under(func(cfg *director.Config) { cfg.Policy.AllowPartial = true }),
+		"completed, failed: BC55 all is given up":                     doomed().under(gaveUp),
 
-		"waiting_human, partial: B77 no attempt is left":          doomed().also(define("api_plan"), define("db_test", "db_build")),
-		"waiting_human, failed: B77 no attempt is left":           doomed().inTrees(),
-		"waiting_human, failed: BA29 no review":                   one(roles{"qa": always("rubbish")}),
-		"waiting_human, failed: BA27 conflicts without end":       one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }),
-		"waiting_human, failed: B62 something from outside":       escalated("BLOCKED_EXTERNAL", nil),
-		"waiting_human, failed: B61 the director does not know":   escalated("NEEDS_CLARIFICATION", director.Resolution{}),
-		"waiting_human, failed: BC56 a split that cannot be used": escalated("SCOPE_TOO_LARGE", director.Decomposition{}),
-		"waiting_human, failed: BX25 no answer comes":             hopeless(9, nil).under(patient),
-		"waiting_human, failed: BX29 agents are down":             down,
-		"waiting_human, failed: BX29 no answer comes for the run": down.replied(nil).under(patient),
-		"waiting_human, failed: BX29 a person stops the run":      down.replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionStop}}),
+		"waiting_human, partial: B77 no attempt is left":           doomed().also(define("api_plan"), define("db_test", "db_build")),
+		"waiting_human, failed: B77 no attempt is left":            doomed().inTrees(),
+		"waiting_human, failed: BC69 pauses without end":           restless()["NEEDS_CLARIFICATION"].under(func(cfg *director.Config) { cfg.Bounds.Pauses = 2 }),
+		"waiting_human, partial: BC70 conflicts without worktrees": shared().under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = orchestrator.None }).only("a_build", "b_build"),
+		"waiting_human, failed: BA29 no review":                    one(roles{"qa": always("rubbish")}),
+		"waiting_human, failed: BA27 conflicts without end":        one(nil).inTrees("db_build").under(func(cfg *director.Config) { cfg.Policy.Retry.Conflicts = 1 }),
+		"waiting_human, failed: B62 something from outside":        escalated("BLOCKED_EXTERNAL", nil),
+		"waiting_human, failed: B61 the director does not know":    escalated("NEEDS_CLARIFICATION", director.Resolution{}),
+		"waiting_human, failed: BC56 a split that cannot be used":  escalated("SCOPE_TOO_LARGE", director.Decomposition{}),
+		"waiting_human, failed: BX25 no answer comes":              hopeless(9, nil).under(patient),
+		"waiting_human, failed: BX29 agents are down":              down,
+		"waiting_human, failed: BX29 no answer comes for the run":  down.replied(nil).under(patient),
+		"waiting_human, failed: BX29 a person stops the run":       down.replied(map[string]any{"ask/run/1": director.Answer{Action: director.ActionStop}}),
 
 		"stuck, partial: BX23 what a task needs is given up": doomed().also(define("db_test", "db_build"), define("api_plan")).under(gaveUp),
 		"stuck, failed: BX17 a subtask is given up":          one(roles{"work": wants("db_build", pausing), "qa": failing("find", 9)}).under(gaveUp).inTrees(),

@@ -23,6 +23,9 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 	m := blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint), Escalation: &blackboard.Escalation{
 		Type: blackboard.EscalationType(e.Type), Reason: e.Reason, Needs: e.Needs, Affected: e.Affected,
 	}}
+	if r.pausedOut(c, a, m, e.Type+": "+e.Reason) {
+		return nil
+	}
 	var err error
 	switch blackboard.EscalationType(e.Type) {
 	case blackboard.BlockedExternal:
@@ -46,6 +49,24 @@ func (r *run) escalate(c *orchestrator.Context, a *attempt, result WorkerResult)
 		r.clear(c, a.id, t.Final())
 	}
 	return err
+}
+
+// pausedOut counts a pause or an escalation of a task. One too many is not carried out: the
+// task waits for a person, or is abandoned.
+func (r *run) pausedOut(c *orchestrator.Context, a *attempt, m blackboard.Move, why string) bool {
+	j := r.job(a.id)
+	if j.pauses < r.Bounds.Pauses {
+		j.pauses++
+		return false
+	}
+	why = fmt.Sprintf("it has paused or escalated %d times (Bounds.Pauses), and wants to once more: %s", j.pauses, prompt.OneLine(why))
+	if r.Policy.GiveUp {
+		r.abandon(c, a.id, givenUpPrefix+why)
+		return true
+	}
+	r.askPerson(c, a, m, why)
+	r.clear(c, a.id, false)
+	return true
 }
 
 // toEscalation is a question to the director about an escalation.

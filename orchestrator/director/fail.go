@@ -37,7 +37,8 @@ func givenUp(reason string) bool { return strings.HasPrefix(reason, givenUpPrefi
 // asked.
 func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptError) {
 	t, _ := r.board.Task(a.id)
-	qa := blackboard.QA{Kind: why.kind, Outcome: string(OutcomeFail), Feedback: why.text}
+	qa := blackboard.QA{Kind: why.kind, Outcome: string(OutcomeFail), Feedback: why.feedback()}
+	last := lastOf(blackboard.QA{Kind: why.kind, Feedback: why.text})
 	r.Emit(c, EventAttemptFailed, &Event{Event: team.Event{Text: why.text}, Task: a.id, Attempt: a.n, On: string(why.kind)})
 	if why.outage && r.outage(c, a.id, why.text) {
 		r.release(c, a, nil, "the run is paused")
@@ -48,12 +49,12 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptError) {
 	}
 	then := r.after(c, &t, qa, t.RetryCount+1, why.err)
 	if !then.Retry && !then.giveUp {
-		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: noneLeft + lastOf(qa), QA: &qa})
+		r.direct(c, a.id, blackboard.Move{Event: blackboard.EventAsk, Reason: noneLeft + last, QA: &qa})
 		return
 	}
 	r.direct(c, a.id, r.anew(c, &t, qa, then, blackboard.Move{Event: blackboard.EventLose, QA: &qa}))
 	if then.giveUp {
-		r.abandon(c, a.id, givenUpPrefix+lastOf(qa)) // at once: the task is READY
+		r.abandon(c, a.id, givenUpPrefix+last) // at once: the task is READY
 		return
 	}
 	r.forget(c, a.id)
@@ -128,6 +129,7 @@ func (r *run) rework(c *orchestrator.Context, t *blackboard.Task, qa blackboard.
 	}
 	fix.ID = r.freeID("fix-" + t.Component)
 	r.direct(c, "", blackboard.AddTasks{Tasks: []blackboard.Definition{fix}})
+	r.job(t.ID).caused++
 	return blackboard.Move{Event: blackboard.EventWaitFix, Blocked: &blackboard.BlockedReason{Type: blackboard.BySubtask}, Needs: []string{fix.ID}}, true
 }
 
@@ -137,7 +139,7 @@ func (r *run) escalateTask(c *orchestrator.Context, id, why string) {
 
 // fixFor is the task, without an ID, that fixes the code which a TEST task found wrong.
 func (r *run) fixFor(t *blackboard.Task, qa blackboard.QA) (blackboard.Definition, bool) {
-	if t.Phase != phaseTest || len(r.takers(phaseBuild)) == 0 || !slices.Contains(r.Policy.Phases, phaseBuild) || r.liveTasks() >= r.Bounds.Tasks {
+	if t.Phase != phaseTest || len(r.takers(phaseBuild)) == 0 || !slices.Contains(r.Policy.Phases, phaseBuild) || cmp.Or(r.room(1), r.mayCause(t.ID)) != nil {
 		return blackboard.Definition{}, false
 	}
 	var criteria []string

@@ -53,15 +53,11 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 	j := r.job(id)
 	defer func() { j.question = "" }()
 	t, _ := r.board.Task(id)
-	options := taskOptions
-	if t.Status == blackboard.Blocked {
-		options = externalOptions
-	}
 	data, err := team.Encode(t)
 	if err != nil {
 		return err
 	}
-	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: options, Data: data})
+	answer, err := r.question(c, id, orchestrator.Question{Key: j.question, Text: questionText(&t), Options: r.options(&t), Data: data})
 	if now, _ := r.board.Task(id); now.Status != t.Status {
 		return ends(err)
 	}
@@ -77,6 +73,17 @@ func (r *run) askTask(c *orchestrator.Context, id string) error {
 		return err
 	}
 	return r.carryOut(c, id, answer)
+}
+
+// options are the actions that fit a task. One that has delivered nothing cannot be accepted.
+func (r *run) options(t *blackboard.Task) []string {
+	switch {
+	case t.Status == blackboard.Blocked:
+		return externalOptions
+	case t.Frozen == nil || r.store.lacks(t.ID):
+		return slices.DeleteFunc(slices.Clone(taskOptions), func(action string) bool { return action == ActionAccept })
+	}
+	return taskOptions
 }
 
 // askRun is the branch of the question whether a paused run continues.
@@ -190,6 +197,7 @@ func (r *run) acceptAsIs(c *orchestrator.Context, id string) error {
 // retry makes a task READY: after a failed attempt it starts anew, after an escalation it
 // continues.
 func (r *run) retry(c *orchestrator.Context, id string, answer Answer) {
+	r.job(id).pauses = 0
 	t, _ := r.board.Task(id)
 	m := blackboard.Move{Event: blackboard.EventRetry, Who: human}
 	if t.QA != nil && !t.QA.Passed && !interrupted(&t) {

@@ -167,19 +167,39 @@ func TestPeople(t *testing.T) {
 			"Its work is kept. Once the cause is mended, accept has it merged without another review; retry has the task done again.", asked[0].Text)
 		assert.Equal(t, "db_build by attempt 1", p.out.Files["artifacts/db_build.md"])
 	})
-	t.Run("BX26 nothing to accept", func(t *testing.T) {
-		s := one(map[string]func(asked) any{"work": func(a asked) any {
-			if a.attempt == 1 {
-				return errors.New("boom")
+	t.Run("BC72 accept is offered only where there is something to accept", func(t *testing.T) {
+		offered := func(t *testing.T, p played) (all [][]string) {
+			t.Helper()
+			for _, rec := range p.log {
+				if rec.Kind == runlog.Asked {
+					var q struct {
+						Options []string `json:"options"`
+					}
+					require.NoError(t, json.Unmarshal(rec.Data, &q))
+					all = append(all, q.Options)
+				}
 			}
-			return nil
-		}})
-		s.cfg.Policy.ReturnWhenWaiting, s.cfg.Policy.Retry.Attempts = false, 1
-		s.reply = map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAccept}, "ask/db_build/2": director.Answer{Action: director.ActionRetry}}
-		p := s.play(t)
+			return all
+		}
+		nothing := one(map[string]func(asked) any{"work": first(errors.New("boom"))})
+		nothing.cfg.Policy.Retry.Attempts = 1
+		nothing = nothing.replied(map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry}})
+		p := nothing.play(t)
 		require.NoError(t, p.err)
+		assert.Equal(t, [][]string{{"retry", "edit", "abandon", "abandon_branch"}}, offered(t, p))
+		p = hopeless(1, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionRetry}}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, [][]string{{"retry", "edit", "accept", "abandon", "abandon_branch"}}, offered(t, p))
+
+		nothing.cfg.Policy.ReturnWhenWaiting, nothing.reply = true, nil
+		p = nothing.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
+		again := p.from(nothing)
+		again.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionAccept}}
+		p = again.play(t)
+		require.ErrorIs(t, p.err, director.ErrWaiting)
 		assert.True(t, p.warned("answer"))
-		assert.Len(t, p.events(t, director.EventHumanAsked), 2)
+		assert.Empty(t, p.of("work"))
 	})
 	t.Run("BX26 abandon", func(t *testing.T) {
 		s := hopeless(9, map[string]any{"ask/db_build/1": director.Answer{Action: director.ActionAbandonBranch, Guidance: "not needed"}})
@@ -283,9 +303,19 @@ func TestPeople(t *testing.T) {
 		require.NoError(t, p.err)
 		p.is(t, "db_build COMPLETE, db_test COMPLETE")
 		assert.Equal(t, 2, p.task(t, "db_build").Attempt)
-		s.in.Answers = map[string]director.Answer{"db_test": {Action: director.ActionRetry}}
+	})
+	t.Run("N12 an answer of the input for a task that the board does not have is refused, for one that is done it is a warning", func(t *testing.T) {
+		s := one(nil)
+		s = s.play(t).from(s)
+		s.in.Answers = map[string]director.Answer{"db_build": {Action: director.ActionRetry}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.out.Warnings, 1)
+		assert.Equal(t, orchestrator.Warning{Code: "director/answer", Who: "db_build", Message: "it waits for no answer any more: it is COMPLETE"}, p.out.Warnings[0])
+		s.in.Answers["nobody"] = director.Answer{Action: director.ActionRetry}
 		p = s.play(t)
 		require.ErrorIs(t, p.err, director.ErrInput)
+		require.ErrorContains(t, p.err, `answers["nobody"]: the board has no such task`)
 	})
 	t.Run("N12 an answer of the input whose task waits no more is a warning, and who gave them is on record", func(t *testing.T) {
 		s := one(roles{"work": func(a asked) any { return errors.New("boom") }}).also(define("orm_build"))

@@ -1,8 +1,6 @@
 package director
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +48,7 @@ func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 		return nil
 	}
 	if kind != "" {
-		return r.conflict(c, &t, blackboard.QA{Kind: kind, Feedback: conflictText(kind, got), Files: got.Conflicts})
+		return r.conflict(c, &t, blackboard.QA{Kind: kind, Feedback: conflictText(kind, got, r.store.agent == ""), Files: got.Conflicts})
 	}
 	r.Emit(c, EventCommitMerged, &Event{Event: team.Event{Text: got.Commit}, Task: id, Attempt: n})
 	if got.Behind != "" {
@@ -69,11 +67,8 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got trees.
 		return got, "", nil
 	}
 	if r.store.agent == "" {
-		content := r.store.drafts[t.ID]
-		delete(r.store.drafts, t.ID)
-		r.store.files[t.Frozen.Path] = content
-		got.Merged, got.Commit, got.Files = true, t.Frozen.Commit, map[string]string{t.Frozen.Path: hash(content)}
-		return got, "", nil
+		got, kind = r.mergeText(t)
+		return got, kind, nil
 	}
 	tree, err := r.treeOf(c, t)
 	if err != nil {
@@ -106,6 +101,35 @@ func (r *run) mergeWork(c *orchestrator.Context, t *blackboard.Task) (got trees.
 		kind = blackboard.MergeConflict
 	}
 	return got, kind, err
+}
+
+// mergeText is mergeWork without worktrees.
+func (r *run) mergeText(t *blackboard.Task) (got trees.Merged, kind blackboard.FailureKind) {
+	path, content := t.Frozen.Path, r.store.drafts[t.ID]
+	if r.overwrites(t) {
+		got.Conflicts = []string{path}
+		return got, blackboard.MergeConflict
+	}
+	delete(r.store.drafts, t.ID)
+	r.store.files[path] = content
+	got.Merged, got.Commit, got.Files = true, t.Frozen.Commit, map[string]string{path: hash(content)}
+	return got, ""
+}
+
+// overwrites reports whether the artifact of a task would replace one in memory whose text its
+// worker has not seen. A person may accept that.
+func (r *run) overwrites(t *blackboard.Task) bool {
+	path := t.Frozen.Path
+	there, taken := r.store.files[path]
+	if !taken || there == r.store.drafts[t.ID] || t.QA.By == human {
+		return false
+	}
+	if shown := r.job(t.ID).shown; shown != nil {
+		return shown[path] != hash(there)
+	}
+	writer, _ := r.board.Task(r.board.Board().Files[path].Task) // the attempt was made in another run
+	needed := slices.Contains(t.DependsOn, writer.ID) || slices.Contains(t.WaitingFor, writer.ID)
+	return !needed || writer.CompletedAt.After(t.StartedAt)
 }
 
 // undecided says whether delivered work still waits for its merge. A task that was abandoned
@@ -142,10 +166,12 @@ func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge tr
 }
 
 // conflictText explains a merge that failed.
-func conflictText(kind blackboard.FailureKind, got trees.Merged) string {
+func conflictText(kind blackboard.FailureKind, got trees.Merged, memory bool) string {
 	switch {
 	case kind == blackboard.MergeBroken:
 		return "with what others have merged meanwhile, tests fail that passed before"
+	case memory:
+		return "another task has delivered this path meanwhile, and its text is among the inputs now: keep what it has, or choose another path"
 	case got.Moved:
 		return "others moved the branch again and again"
 	}
@@ -222,54 +248,4 @@ func (r *run) log(c *orchestrator.Context, who string, decisions []blackboard.De
 
 func (d DecisionPlan) decision() blackboard.Decision {
 	return blackboard.Decision{Area: d.Area, AppliesTo: d.AppliesTo, Summary: d.Summary, Reason: d.Reason}
-}
-
-// refine gives the TEST task of what was built its criteria; one that has been started
-// gets them as an insight.
-func (r *run) refine(c *orchestrator.Context, t *blackboard.Task, criteria []string) {
-	p := r.placeholderOf(t)
-	criteria = slices.DeleteFunc(slices.Clone(criteria), func(s string) bool { return strings.TrimSpace(s) == "" })
-	if p == nil || len(criteria) == 0 {
-		return
-	}
-	if untouched(p) {
-		r.must(c, blackboard.Change{By: blackboard.RoleStrategist, Task: p.ID, Do: blackboard.Refine{Criteria: criteria}})
-		return
-	}
-	r.post(c, blackboard.RoleStrategist, blackboard.Insight{
-		Topic: []string{t.Component}, SourceTask: t.ID, Summary: "Tests should cover: " + strings.Join(criteria, "; "),
-	})
-}
-
-// revise has tests corrected that were wrong where the code was right.
-func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
-	criteria := each(qa.TestsToRevise, func(test string) string {
-		return fmt.Sprintf("The test %s is revised: what it expects is wrong", test)
-	})
-	if len(criteria) == 0 {
-		return
-	}
-	b := r.board.Board()
-	for i := range b.Tasks {
-		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == phaseTest && untouched(p) {
-			r.direct(c, p.ID, blackboard.Edit{Criteria: union(p.Criteria, criteria)})
-			return
-		}
-	}
-	r.addFollowUp(c, t, blackboard.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: phaseTest, Criteria: criteria})
-}
-
-// followUp is the task that gets the criteria which a task that completed in part has not
-// met.
-func (r *run) followUp(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA) {
-	criteria := each(unmet(qa.Criteria), func(c blackboard.CriterionResult) string { return c.Criterion })
-	r.addFollowUp(c, t, blackboard.Definition{ID: "rest-" + t.ID, Title: "The rest of " + cmp.Or(t.Title, t.ID), Phase: t.Phase, Profile: t.Profile, Criteria: criteria})
-}
-
-// addFollowUp adds a task that follows from t; a number is added to its ID.
-func (r *run) addFollowUp(c *orchestrator.Context, t *blackboard.Task, d blackboard.Definition) {
-	d.ID, d.Description, d.Component, d.Priority, d.Parent = r.freeID(d.ID), t.Description, t.Component, t.Priority, t.ID
-	if err := r.add(c, d); err != nil {
-		r.warn(c, "task", t.ID, "%s cannot be added: %s", d.ID, prompt.OneLine(err.Error()))
-	}
 }

@@ -76,14 +76,16 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 	return r.carryOutGiven(c)
 }
 
-// carryOutGiven carries out the answers that came with the board. An answer before may have
-// done with the task of another.
+// carryOutGiven carries out the answers that came with the board. One whose task waits no more
+// is a warning: another answer may have done with it, or a run meanwhile.
 func (r *run) carryOutGiven(c *orchestrator.Context) error {
-	waiting := r.board.In(blackboard.WaitingHuman)
-	for _, id := range slices.Sorted(maps.Keys(r.in.Answers)) {
-		if !slices.Contains(waiting, id) {
-			return team.Fail(ErrInput, "answers[%q]: no such task waits for a person", id)
+	ids := slices.Sorted(maps.Keys(r.in.Answers))
+	for _, id := range ids {
+		if _, there := r.board.Task(id); !there {
+			return team.Fail(ErrInput, "answers[%q]: the board has no such task", id)
 		}
+	}
+	for _, id := range ids {
 		t, _ := r.board.Task(id)
 		if t.Status != blackboard.WaitingHuman {
 			r.warn(c, "answer", id, "it waits for no answer any more: it is %s", t.Status)

@@ -36,8 +36,8 @@ type Input struct {
 	Drafts map[string]string `json:"drafts,omitempty"`
 
 	// Answers are given to tasks that wait for a person in Board, by the task's ID: they
-	// serve that Board and no later question. One whose task does not wait in Board is
-	// ErrInput; one whose task waits no more, because of another answer, is a warning.
+	// serve that Board and no later question. One for a task that Board does not have is
+	// ErrInput; one whose task waits no more is a warning.
 	Answers map[string]Answer `json:"answers,omitempty"`
 
 	// AnsweredBy says who gave Answers, by the task's ID. Without an entry that is not

@@ -1,12 +1,14 @@
 package director
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -123,8 +125,8 @@ func (r *run) definitions(plans []TaskPlan, generic bool) ([]blackboard.Definiti
 	if len(plans) == 0 {
 		return nil, errors.New("tasks is empty, want at least one")
 	}
-	if live := r.liveTasks(); live+len(plans) > r.Bounds.Tasks {
-		return nil, fmt.Errorf("tasks has %d entries beside %d that there are, want at most %d in all", len(plans), live, r.Bounds.Tasks)
+	if err := r.room(len(plans)); err != nil {
+		return nil, fmt.Errorf("tasks has %d entries, and %w", len(plans), err)
 	}
 	var faults []error
 	defs := make([]blackboard.Definition, len(plans))
@@ -133,8 +135,8 @@ func (r *run) definitions(plans []TaskPlan, generic bool) ([]blackboard.Definiti
 		if generic && len(p.Criteria) == 0 {
 			defs[i].Criteria = []string{genericCriterion}
 		}
-		if err := r.fits(&defs[i]); err != nil {
-			faults = append(faults, fmt.Errorf("tasks[%d] %q: %w", i, p.ID, err))
+		if err := cmp.Or(idFault(defs[i].ID), componentFault(defs[i].Component), r.fits(&defs[i])); err != nil {
+			faults = append(faults, fmt.Errorf("tasks[%d] %q: %w", i, text.Shorten(p.ID, maxID), err))
 		}
 	}
 	return defs, errors.Join(faults...)

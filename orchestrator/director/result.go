@@ -63,12 +63,12 @@ func (r *run) checkResult(c *orchestrator.Context, a *attempt, result *WorkerRes
 // their review, then its escalation, its pause or its delivery.
 func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) error {
 	for _, i := range result.Insights {
+		if idFault(i.ID) != nil {
+			i.ID = "" // the board gives it one
+		}
 		r.post(c, blackboard.RoleWorker, blackboard.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: a.id})
 	}
-	if len(result.Suggested) > 0 {
-		suggested := each(result.Suggested, func(s Suggestion) blackboard.Suggestion {
-			return blackboard.Suggestion{Definition: s.definition(), Rationale: s.Rationale}
-		})
+	if suggested := r.suggested(c, a.id, result.Suggested); len(suggested) > 0 {
 		r.must(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {
@@ -85,6 +85,20 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) e
 		return fails(blackboard.Crashed, "the worker gave up: %s", prompt.OneLine(result.Summary))
 	}
 	return r.deliver(c, a, result)
+}
+
+// suggested are the suggestions of a worker. One whose ID or component cannot be a name is
+// dropped with a warning.
+func (r *run) suggested(c *orchestrator.Context, task string, all []Suggestion) (kept []blackboard.Suggestion) {
+	for _, s := range all {
+		d := s.definition()
+		if err := cmp.Or(idFault(d.ID), componentFault(d.Component)); err != nil {
+			r.warn(c, "task", task, "a suggestion was dropped: %s", err)
+			continue
+		}
+		kept = append(kept, blackboard.Suggestion{Definition: d, Rationale: s.Rationale})
+	}
+	return kept
 }
 
 // post adds an insight, unless it is a duplicate.
@@ -178,10 +192,16 @@ func (r *run) pause(c *orchestrator.Context, a *attempt, result WorkerResult) er
 	if err := r.keepWork(c, a); err != nil {
 		return err
 	}
-	changes, err := r.spawning(c, a, result.Spawn, blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)})
+	m := blackboard.Move{Checkpoint: a.checkpoint(result.Checkpoint)}
+	if r.pausedOut(c, a, m, cmp.Or(result.Summary, "it waits for further tasks")) {
+		return nil
+	}
+	changes, err := r.spawning(c, a, result.Spawn, m)
 	switch {
 	case team.Ends(err):
 		return err
+	case r.IsHostError(err):
+		return &attemptError{kind: blackboard.Crashed, text: prompt.OneLine(err.Error()), told: crashWords}
 	case err != nil:
 		return fails(blackboard.Crashed, "%s", prompt.OneLine(err.Error()))
 	}

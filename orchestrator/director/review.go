@@ -79,7 +79,7 @@ func (r *run) toMerge(id string) {
 // it costs no retry, and a person is asked. on is the event that tells it. An error that is
 // no rule's is an outage.
 func (r *run) ungraded(c *orchestrator.Context, t *blackboard.Task, on team.Kind, why string, err error) {
-	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: why}
+	qa := blackboard.QA{Kind: blackboard.NoReview, Outcome: string(OutcomeFail), Feedback: noReview}
 	if !r.IsHostError(err) {
 		r.warn(c, "ungraded", t.ID, "attempt %d: %s", t.Attempt, why)
 	}

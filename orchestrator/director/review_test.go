@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -481,11 +482,15 @@ func TestDecomposition(t *testing.T) {
 		plan director.Decomposition
 		want string
 	}{
-		"BX12 a cycle":               {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "b"), plan("b", "plan", "a")}}, "dependency cycle: a, b"},
-		"BX12 an unknown dependency": {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "x")}}, `"x"`},
-		"BX12 on itself":             {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "a")}}, "needs itself"},
-		"BC1 an unknown phase":       {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "ship")}}, `phase is "ship"`},
-		"B121 no tasks":              {director.Decomposition{}, "want at least one"},
+		"BX12 a cycle":                 {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "b"), plan("b", "plan", "a")}}, "dependency cycle: a, b"},
+		"BX12 an unknown dependency":   {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "x")}}, `"x"`},
+		"BX12 on itself":               {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "plan", "a")}}, "needs itself"},
+		"BC1 an unknown phase":         {director.Decomposition{Tasks: []director.TaskPlan{plan("a", "ship")}}, `phase is "ship"`},
+		"B121 no tasks":                {director.Decomposition{}, "want at least one"},
+		"N20 an ID of two lines":       {director.Decomposition{Tasks: []director.TaskPlan{plan("a\nb", "plan")}}, `id has '\n' at character 2, want letters, digits and -_.:/ only`},
+		"N20 an ID with a space":       {director.Decomposition{Tasks: []director.TaskPlan{plan("größe 1", "plan")}}, "id has ' ' at character 6"},
+		"N20 an ID that is too long":   {director.Decomposition{Tasks: []director.TaskPlan{plan(strings.Repeat("é", 129), "plan")}}, "id has 129 characters, want at most 128"},
+		"N20 a component of two lines": {director.Decomposition{Tasks: []director.TaskPlan{{ID: "a", Component: "a\x00b", Phase: "plan", Criteria: []string{"c"}}}}, `component has '\x00' at character 2`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := plans(bad.plan, bad.plan, good).play(t)

@@ -245,7 +245,7 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 		return false, team.Fail(ErrStuck, "the Scheduler holds back all that is READY: %s", r.reasons())
 	}
 	if !asked || r.dead() {
-		changed, err := r.replan(c, "nothing can be done: "+r.reasons())
+		changed, err := r.replan(c, "nothing can be done: "+strings.Join(r.reasonsBy(told), "; "))
 		if changed || err != nil || r.queue.Len() > 0 {
 			return err == nil, err
 		}
@@ -273,21 +273,4 @@ func (r *run) dead() bool {
 		t, _ := r.board.Task(id)
 		return t.Blocked.Type == blackboard.ByAbandoned || t.Blocked.Type == blackboard.ByReplanning
 	})
-}
-
-// reasons says why tasks are not done.
-func (r *run) reasons() string {
-	var all []string
-	for _, id := range r.board.In(blackboard.Ready, blackboard.Blocked, blackboard.WaitingHuman) {
-		t, _ := r.board.Task(id)
-		why := t.Reason
-		if t.Blocked != nil {
-			why = strings.TrimSpace(fmt.Sprintf("%s %s", t.Blocked.Type, strings.Join(t.Blocked.WaitingOn, ", ")))
-		}
-		if why != "" {
-			why = " (" + why + ")"
-		}
-		all = append(all, fmt.Sprintf("%s is %s%s", id, t.Status, why))
-	}
-	return strings.Join(append(all, r.forPermits()...), "; ")
 }

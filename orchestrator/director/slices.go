@@ -38,6 +38,10 @@ func (r *run) firstSlice(c *orchestrator.Context, a *attempt) error {
 		Insights: wireInsights(v.Insights), Inputs: r.store.delivered(v.Inputs), Subtasks: r.store.delivered(v.Subtasks), Checkpoint: v.Task.Checkpoint,
 		Worktree: a.place(), Conflicts: a.clashes, Left: r.left(c),
 	}
+	if a.tree == nil {
+		in.Inputs = append(in.Inputs, r.rival(&v.Task, in.Inputs)...)
+		r.job(a.id).shown = r.store.hashes(slices.Concat(in.Inputs, in.Subtasks))
+	}
 	a.req = agent.Request{Op: opWork, Task: a.id, Prompt: text, Input: agent.JSON(in), History: slices.Clone(v.Memory), Output: shape.JSON()}
 	return nil
 }
@@ -121,7 +125,7 @@ func (r *run) remember(c *orchestrator.Context, a *attempt, resp agent.Response)
 		return nil
 	}
 	if err := r.change(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: what}); err != nil {
-		return fails(blackboard.Crashed, "what the agent said cannot be kept: %s", prompt.OneLine(err.Error()))
+		return &attemptError{kind: blackboard.Crashed, text: "what the agent said cannot be kept: " + prompt.OneLine(err.Error()), told: crashWords}
 	}
 	return nil
 }

@@ -75,14 +75,14 @@ func (r *run) acceptSuggestion(c *orchestrator.Context, from string, d blackboar
 	if old, taken := r.board.Task(d.ID); taken {
 		return "rejected", fmt.Sprintf("there is a task %s, which is %s", old.ID, old.Status)
 	}
-	if depth := r.depth(from); err == nil && depth >= r.Bounds.Depth {
-		err = fmt.Errorf("it would be caused by tasks, %d deep", depth+1)
-	}
+	err = cmp.Or(err, r.mayCause(from))
 	if err == nil {
 		err = r.add(c, d)
 	}
 	if err != nil {
-		why = prompt.OneLine(err.Error())
+		if why = prompt.OneLine(err.Error()); r.IsHostError(err) { // insights reach models
+			why = "nobody could be chosen for it"
+		}
 		r.post(c, blackboard.RoleDirector, blackboard.Insight{
 			Topic: []string{d.Component}, SourceTask: from, Summary: fmt.Sprintf("Not done, though suggested: %s (%s)", cmp.Or(strings.TrimSpace(d.Title), d.ID), why),
 		})
@@ -96,13 +96,17 @@ func (r *run) add(c *orchestrator.Context, d blackboard.Definition) error {
 	if err := r.fits(&d); err != nil {
 		return err
 	}
-	if r.liveTasks() >= r.Bounds.Tasks {
-		return fmt.Errorf("there are %d tasks already", r.Bounds.Tasks)
+	if err := r.room(1); err != nil {
+		return err
 	}
 	if err := r.route(c, &d); err != nil {
 		return err
 	}
-	return r.change(c, byDirector("", blackboard.AddTasks{Tasks: []blackboard.Definition{d}}))
+	err := r.change(c, byDirector("", blackboard.AddTasks{Tasks: []blackboard.Definition{d}}))
+	if err == nil {
+		r.job(d.Parent).caused++
+	}
+	return err
 }
 
 // union is all, and what of more is not in it.

@@ -155,6 +155,30 @@ func (f *artifactStore) delivered(results []blackboard.Result) (all []delivered)
 	return all
 }
 
+// hashes are those of the texts in memory that a worker gets, by path.
+func (f *artifactStore) hashes(results []delivered) map[string]string {
+	all := map[string]string{}
+	for _, d := range results {
+		if text, there := f.files[d.Path]; there {
+			all[d.Path] = hash(text)
+		}
+	}
+	return all
+}
+
+// rival is what another task has under the path that a task delivered last, if it is not among
+// the inputs: without it, the task would conflict again.
+func (r *run) rival(t *blackboard.Task, inputs []delivered) []delivered {
+	if t.Frozen == nil || slices.ContainsFunc(inputs, func(d delivered) bool { return d.Path == t.Frozen.Path }) {
+		return nil
+	}
+	if _, there := r.store.files[t.Frozen.Path]; !there {
+		return nil
+	}
+	by, _ := r.board.Task(r.board.Board().Files[t.Frozen.Path].Task)
+	return r.store.delivered([]blackboard.Result{{Task: by.ID, Title: by.Title, Status: by.Status, Path: t.Frozen.Path, Summary: by.Summary}})
+}
+
 // base is where an attempt begins: the branch of an earlier attempt, with what was merged
 // into it meanwhile, if it is resumed; its parent's, if it is made for that; else the branch
 // that merges go to.

@@ -57,9 +57,9 @@ func (r *run) idle(c *orchestrator.Context, a *attempt, late bool) error {
 	case err != nil:
 		return err
 	case late:
-		return fails(blackboard.TimedOut, "it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime)
+		return &attemptError{kind: blackboard.TimedOut, text: fmt.Sprintf("it was not done after %v (Bounds.TaskTime)", r.Bounds.TaskTime), told: timeoutWords}
 	case to.Ends:
-		return fails(blackboard.StalledWorker, "nothing was said for %v", a.silent.Round(time.Second))
+		return &attemptError{kind: blackboard.StalledWorker, text: fmt.Sprintf("nothing was said for %v", a.silent.Round(time.Second)), told: stallWords}
 	}
 	return nil
 }
