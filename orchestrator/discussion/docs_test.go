@@ -3,7 +3,6 @@ package discussion_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -35,13 +34,6 @@ func TestManual(t *testing.T) {
 			require.NoError(t, os.WriteFile(manual, []byte(text), 0o644))
 		}
 		assert.Equal(t, discussion.Phases().Mermaid(""), block("mermaid"))
-	})
-	t.Run("its program prints what it says", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "main.go")
-		require.NoError(t, os.WriteFile(file, []byte(block("go")), 0o600))
-		got, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
-		require.NoError(t, err, "%s", got)
-		assert.Contains(t, text, "It prints\n\n```\n"+string(got)+"```\n")
 	})
 	t.Run("DC39 its team of two critics, a security officer and a CFO is a Config of 20 lines", func(t *testing.T) {
 		var cfg discussion.Config
