@@ -1,7 +1,6 @@
 package research
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/team"
@@ -28,22 +27,24 @@ type Report struct {
 	UnmetNeeds   []string          `json:"unmetNeeds,omitempty"`   // needs of critical workers, as "writer needs analysis"
 	TimeSaved    time.Duration     `json:"timeSaved"`              // difference of the estimates
 	CostSaved    providers.NanoUSD `json:"costSaved"`              // difference of the estimates
-	Unmet        []string          `json:"unmet,omitempty"`        // bounds that every plan exceeds
+	Unmet        []string          `json:"unmet,omitempty"`        // bounds that every plan exceeds, with the least that would do
 }
 
 // BestFit is the [Optimiser] that finds the best plan within bounds. It is idempotent.
 //
 // Workers of a step run in parallel unless one needs another one's products. Consecutive
-// steps of one category are joined if their workers do not need each other.
-// If that exceeds the bounds, workers are left out, or replaced by Worker.Cheaper. Of all
-// plans that fit, the best is chosen: first by its critical workers, which all stay; then
+// steps of one category are joined if their workers do not need each other, so that the
+// plan takes the least time. If that exceeds the bounds, workers are left out, or replaced
+// by Worker.Cheaper; steps that become neighbors are joined, too. Of all plans that fit, the
+// best is chosen: first by its critical workers, which all stay; then
 // by how many of their needs are met; then by the other workers, in the order of
 // priority, then writing, analysis, research, quality, then the order of the plan. A plan
 // with research workers keeps one. An optional worker stays only if its needs are made
 // before it, unless no worker in p makes them.
 //
-// If no plan fits, Report.Unmet says why, and the plan has the critical workers, and those
-// that a plan cannot do without. A plan that is too large or has too many combinations is
+// If no plan fits, Report.Unmet names the least money and time that would do. The plan has
+// the critical workers, and those that it cannot do without, and exceeds the bounds as little
+// as it must: the time rather than the cost. A plan that is too large or has too many combinations is
 // ErrInvalidPlan.
 type BestFit struct{}
 
@@ -55,19 +56,17 @@ func (BestFit) Optimise(p Plan, within Room, workers []Worker) (Plan, Report, er
 	var report Report
 	workers = withDefaults(workers)
 	before := p.complete(workers).without(noID).estimated(workers, within.StepLimit)
-	all := before.arranged(workers, &report)
-	s := newSelection(all, within, workers)
-	feasible := s.choose(&report)
+	before.arranged(workers, within.StepLimit, &report)
+	s := newSelection(before, within, workers)
+	over := excess{}
+	if !s.choose(&report) {
+		over = s.relax()
+	}
 	if s.checks > maxChecks {
 		return p, Report{}, team.Fail(ErrInvalidPlan, "the plan is too complex: more than %d combinations of its workers were tried", maxChecks)
 	}
-	q := s.selected(all, &report).arranged(workers, &report).estimated(workers, within.StepLimit)
+	q := s.selected(before, &report).arranged(workers, within.StepLimit, &report).estimated(workers, within.StepLimit)
 	report.TimeSaved, report.CostSaved = before.EstTime-q.EstTime, before.EstCost-q.EstCost
-	if !feasible && exceeds(q.EstCost, within.Cost) {
-		report.Unmet = append(report.Unmet, fmt.Sprintf("it costs about %s USD, the limit is %s", amount(q.EstCost), amount(max(within.Cost, 0))))
-	}
-	if !feasible && exceeds(q.EstTime, within.Time) {
-		report.Unmet = append(report.Unmet, fmt.Sprintf("it takes about %s minutes, the limit is %s", minutes(q.EstTime), minutes(max(within.Time, 0))))
-	}
+	report.Unmet = over.words(q, within)
 	return q, report, nil
 }

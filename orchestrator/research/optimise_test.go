@@ -90,15 +90,35 @@ func TestOptimise(t *testing.T) {
 	proves(t, []string{"RA77 RA78 RC35 RC36 critical workers stay, and what is unmet is said", "RA78 critical workers stay, and what is unmet is said"}, func(t *testing.T) {
 		got, report := optimise(t, writer, research.Room{Cost: cents(80)}, reg)
 		assert.Equal(t, []string{"article_writer"}, got.Steps[0].Workers)
-		assert.Equal(t, []string{"it costs about 0.90 USD, the limit is 0.80"}, report.Unmet)
+		assert.Equal(t, []string{"it costs at least 0.90 USD, the limit is 0.80"}, report.Unmet)
 		assert.Empty(t, report.Removed)
 	})
 	t.Run("RC36 where no plan fits, what must stay is left", func(t *testing.T) {
 		got, report := optimise(t, documentPlan(), research.Room{Cost: cents(50), Time: time.Minute}, reg)
-		assert.Equal(t, []string{"web_search", "article_writer"}, members(got))
-		assert.Equal(t, []string{"it costs about 1.10 USD, the limit is 0.50", "it takes about 11 minutes, the limit is 1"}, report.Unmet)
+		assert.Equal(t, []string{"news_search", "article_writer"}, members(got))
+		assert.Equal(t, []string{"it costs at least 1.05 USD, the limit is 0.50", "it takes at least 9 minutes, the limit is 1"}, report.Unmet)
 		_, report = optimise(t, documentPlan(), research.Room{Cost: -1}, reg)
-		assert.Equal(t, []string{"it costs about 1.10 USD, the limit is 0.00"}, report.Unmet, "a negative bound allows nothing")
+		assert.Equal(t, []string{"it costs at least 1.05 USD, the limit is 0.00"}, report.Unmet, "a negative bound allows nothing")
+	})
+	t.Run("RC55 the least that would do is said", func(t *testing.T) {
+		got, report := optimise(t, documentPlan(), research.Room{Cost: cents(80)}, reg)
+		assert.Equal(t, []string{"it costs at least 1.05 USD, the limit is 0.80"}, report.Unmet)
+		assert.Equal(t, cents(105), got.EstCost)
+		got, report = optimise(t, documentPlan(), research.Room{Cost: cents(500), Time: 8 * time.Minute}, reg)
+		assert.Equal(t, []string{"it takes at least 9 minutes, the limit is 8"}, report.Unmet)
+		assert.Equal(t, []string{"news_search", "article_writer"}, members(got))
+		two := []research.Worker{
+			{ID: "dear", Category: research.Writing, Critical: true, Cheaper: "slow", EstCost: cents(50), EstTime: 61 * time.Second},
+			{ID: "slow", Category: research.Writing, Critical: true, EstCost: cents(20) + 1, EstTime: 9 * time.Minute},
+		}
+		p := research.Plan{Steps: []research.Step{{ID: "w", Category: research.Writing, Mode: "SEQUENTIAL", Workers: []string{"dear"}}}}
+		got, report = optimise(t, p, research.Room{Cost: cents(30), Time: 5 * time.Minute}, two)
+		assert.Equal(t, []string{"it takes at least 9 minutes, the limit is 5", "or it costs at least 0.50 USD, the limit is 0.30, in that time"}, report.Unmet)
+		assert.Equal(t, []string{"slow"}, members(got), "the money is not exceeded")
+		_, report = optimise(t, p, research.Room{Cost: cents(10), Time: time.Minute}, two)
+		assert.Equal(t, []string{"it costs at least 0.50 USD, the limit is 0.10", "it takes at least 1.1 minutes, the limit is 1"}, report.Unmet, "rounded up")
+		_, report = optimise(t, p, research.Room{Cost: cents(10)}, two)
+		assert.Equal(t, []string{"it costs at least 0.21 USD, the limit is 0.10"}, report.Unmet)
 	})
 	t.Run("R50 RC43 cheaper workers", func(t *testing.T) {
 		cheap := append(slices.Clone(reg), research.Worker{ID: "quick_writer", Category: research.Writing, Critical: true, Needs: []string{"sources"}, Produces: []string{"article"}, EstCost: cents(20), EstTime: time.Minute})
@@ -335,7 +355,10 @@ func TestOptimiseLaws(t *testing.T) {
 	each("R56 RC43 a second time changes nothing", func(t *rapid.T, _, got research.Plan, within research.Room, first research.Report) {
 		again, report := optimise(t, got, within, reg)
 		assert.Equal(t, got, again)
-		assert.Equal(t, research.Report{Unmet: first.Unmet}, report)
+		require.Equal(t, len(first.Unmet) > 0, len(report.Unmet) > 0)
+		assert.Subset(t, first.Unmet, report.Unmet, "what is left may have only one way")
+		report.Unmet = nil
+		assert.Equal(t, research.Report{}, report)
 	})
 	each("R54 what is not unmet is met", func(t *rapid.T, _, got research.Plan, within research.Room, report research.Report) {
 		if len(report.Unmet) == 0 {
@@ -404,6 +427,9 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 	var p research.Plan
 	for i := range 1 + d.IntN(4) {
 		s := research.Step{ID: strconv.Itoa(i), Category: kinds[d.IntN(4)], Mode: []string{"PARALLEL", "SEQUENTIAL"}[d.IntN(2)]}
+		if i > 0 && d.IntN(4) == 0 {
+			s.DependsOn = []string{strconv.Itoa(d.IntN(i))}
+		}
 		for range 1 + d.IntN(2) {
 			if w := workers[d.IntN(len(workers))]; !slices.Contains(s.Workers, w.ID) {
 				s.Workers = append(s.Workers, w.ID)
@@ -422,12 +448,13 @@ func (d dice) puzzle() (research.Plan, research.Room, []research.Worker) {
 type oracle struct {
 	workers []research.Worker
 	within  research.Room
+	plan    research.Plan
 	steps   []int               // of the places
 	options [][]research.Worker // of the places; the last one, a zero Worker, is out
 }
 
 func newOracle(p research.Plan, within research.Room, workers []research.Worker) oracle {
-	r := oracle{workers: workers, within: within}
+	r := oracle{workers: workers, within: within, plan: p}
 	for i, s := range p.Steps {
 		for _, id := range s.Workers {
 			w := worker(workers, id)
@@ -445,25 +472,54 @@ func newOracle(p research.Plan, within research.Room, workers []research.Worker)
 }
 
 func (r oracle) best() (kept []research.Worker, objective []int) {
-	pick := make([]research.Worker, len(r.options))
-	var try func(i int)
-	try = func(i int) {
-		if i < len(pick) {
-			for _, w := range r.options[i] {
-				pick[i] = w
-				try(i + 1)
-			}
-			return
-		}
-		if !r.valid(pick) {
-			return
-		}
+	r.each(func(pick []research.Worker) {
 		if o := r.objective(pick); kept == nil || slices.Compare(o, objective) > 0 {
 			kept, objective = slices.Clone(pick), o
 		}
+	})
+	return kept, objective
+}
+
+// each calls f with each valid choice.
+func (r oracle) each(f func(pick []research.Worker)) {
+	pick := make([]research.Worker, len(r.options))
+	var try func(i int)
+	try = func(i int) {
+		if i == len(pick) {
+			if r.valid(pick) {
+				f(pick)
+			}
+			return
+		}
+		for _, w := range r.options[i] {
+			pick[i] = w
+			try(i + 1)
+		}
 	}
 	try(0)
-	return kept, objective
+}
+
+// least are the bounds, raised as little as a plan needs: the time, if there is a plan for
+// that money; else the cost, if there is one in that time; else the time, and the cost.
+func (r oracle) least() research.Room {
+	const none = 1 << 40
+	lowest := func(within research.Room, of func(cost providers.NanoUSD, took time.Duration) int64) int64 {
+		low, try := int64(none), r
+		try.within.Cost, try.within.Time = within.Cost, within.Time
+		try.each(func(pick []research.Worker) { low = min(low, of(r.takes(pick))) })
+		return low
+	}
+	money := func(cost providers.NanoUSD, _ time.Duration) int64 { return int64(cost) }
+	clock := func(_ providers.NanoUSD, took time.Duration) int64 { return int64(took) }
+	if took := lowest(research.Room{Cost: r.within.Cost}, clock); took < none {
+		return research.Room{Cost: r.within.Cost, Time: time.Duration(took)}
+	}
+	within := research.Room{Time: r.within.Time}
+	if lowest(within, money) == none {
+		within.Time = time.Duration(lowest(research.Room{}, clock))
+	}
+	within.Cost = providers.NanoUSD(lowest(within, money))
+	return within
 }
 
 // possible tells whether a worker before a place can make a product.
@@ -503,39 +559,94 @@ func (r oracle) valid(pick []research.Worker) bool {
 	return researching == wanted && (r.within.Cost == 0 || cost <= r.within.Cost) && (r.within.Time == 0 || took <= r.within.Time)
 }
 
-// takes adds up step by step, with the clock of a shop where each customer goes to the
-// first counter that is free.
+// takes is the cost, and the least time of all ways to join neighbors.
 func (r oracle) takes(pick []research.Worker) (cost providers.NanoUSD, took time.Duration) {
-	for step := 0; step <= r.steps[len(r.steps)-1]; step++ {
+	var steps [][]research.Worker
+	var ids []int
+	for step := range r.plan.Steps {
 		var all []research.Worker
 		for i, w := range pick {
 			if r.steps[i] == step && w.ID != "" {
 				all = append(all, w)
+				cost += w.EstCost
 			}
 		}
-		inTurn := r.within.StepLimit == 1
-		for i, a := range all {
-			cost += a.EstCost
-			for j, b := range all {
-				for _, need := range a.Needs {
-					inTurn = inTurn || i != j && slices.Contains(b.Produces, need)
-				}
-			}
+		if all != nil {
+			steps, ids = append(steps, all), append(ids, step)
 		}
-		var running []time.Duration // until when
-		now, end := time.Duration(0), time.Duration(0)
-		for _, w := range all {
-			for (inTurn && len(running) > 0) || r.within.StepLimit > 0 && len(running) >= r.within.StepLimit {
-				now = slices.Min(running)
-				i := slices.Index(running, now)
-				running = slices.Delete(running, i, i+1)
-			}
-			running = append(running, now+w.EstTime)
-			end = max(end, now+w.EstTime)
-		}
-		took += end
 	}
-	return cost, took
+	var least func(from int) time.Duration
+	least = func(from int) time.Duration {
+		if from == len(steps) {
+			return 0
+		}
+		best := r.span(steps[from]) + least(from+1)
+		for end := from + 2; end <= len(steps) && r.mayJoin(steps[from:end], ids[from:end]); end++ {
+			best = min(best, r.span(slices.Concat(steps[from:end]...))+least(end))
+		}
+		return best
+	}
+	return cost, least(0)
+}
+
+// mayJoin tells whether steps can be one: each of one category, none in two of them, and
+// nobody needs anything of another.
+func (r oracle) mayJoin(steps [][]research.Worker, ids []int) bool {
+	seen := map[string]bool{}
+	for i, step := range steps {
+		for _, w := range step {
+			if seen[w.ID] {
+				return false
+			}
+			seen[w.ID] = true
+		}
+		if r.plan.Steps[ids[i]].Category != r.plan.Steps[ids[0]].Category {
+			return false
+		}
+		for _, before := range ids[:i] {
+			if r.waits(ids[i], before) {
+				return false
+			}
+		}
+	}
+	return !needy(slices.Concat(steps...))
+}
+
+// waits tells whether a step depends on another one, also through others.
+func (r oracle) waits(step, on int) bool {
+	return slices.ContainsFunc(r.plan.Steps[step].DependsOn, func(id string) bool {
+		i := slices.IndexFunc(r.plan.Steps, func(s research.Step) bool { return s.ID == id })
+		return i == on || r.waits(i, on)
+	})
+}
+
+// needy tells whether one of these needs what another one makes.
+func needy(all []research.Worker) bool {
+	for i, a := range all {
+		for j, b := range all {
+			if i != j && slices.ContainsFunc(a.Needs, func(need string) bool { return slices.Contains(b.Produces, need) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// span is the clock of a shop where each customer goes to the first counter that is free.
+func (r oracle) span(all []research.Worker) (end time.Duration) {
+	inTurn := r.within.StepLimit == 1 || needy(all)
+	var running []time.Duration // until when
+	now := time.Duration(0)
+	for _, w := range all {
+		for (inTurn && len(running) > 0) || r.within.StepLimit > 0 && len(running) >= r.within.StepLimit {
+			now = slices.Min(running)
+			i := slices.Index(running, now)
+			running = slices.Delete(running, i, i+1)
+		}
+		running = append(running, now+w.EstTime)
+		end = max(end, now+w.EstTime)
+	}
+	return end
 }
 
 func (r oracle) objective(pick []research.Worker) []int {
@@ -586,25 +697,23 @@ func (r oracle) objective(pick []research.Worker) []int {
 }
 
 // puzzles is how many random plans are compared; 30,000 were once.
-var puzzles = flag.Int("puzzles", 500, "random plans that are compared with the oracle")
+var puzzles = flag.Int("puzzles", 1200, "random plans that are compared with the oracle")
 
-// The optimiser works on the plan as it is arranged first, so the reference does too.
 func TestOptimiseAgainstReference(t *testing.T) {
-	t.Run("RC43 as looking at everything", func(t *testing.T) {
+	t.Run("RC55 RC43 as looking at everything", func(t *testing.T) {
 		infeasible, compared, cut := 0, 0, 0
 		for seed := range *puzzles {
 			d := dice{rand.New(rand.NewPCG(uint64(seed), 43))} //nolint:gosec // repeatable on purpose
 			p, within, workers := d.puzzle()
-			arranged, _ := optimise(t, p, research.Room{StepLimit: within.StepLimit}, workers)
-			if !slices.Equal(members(arranged), members(p)) {
-				continue // a worker needs what only a cheaper one makes
-			}
-			kept, _ := newOracle(arranged, within, workers).best()
+			r := newOracle(p, within, workers)
+			kept, _ := r.best()
 			got, report := optimise(t, p, within, workers)
 			if kept == nil {
 				infeasible++
-				fits := (within.Cost == 0 || got.EstCost <= within.Cost) && (within.Time == 0 || got.EstTime <= within.Time)
-				require.Equal(t, fits, report.Unmet == nil, "seed %d: what must stay may fit once its steps are joined", seed)
+				require.NotEmpty(t, report.Unmet, "seed %d", seed)
+				needed := r.least()
+				require.True(t, needed.Cost == 0 || got.EstCost <= needed.Cost, "seed %d: %v within %+v", seed, got, needed)
+				require.True(t, needed.Time == 0 || got.EstTime <= needed.Time, "seed %d: %v within %+v", seed, got, needed)
 				continue
 			}
 			compared++
@@ -619,9 +728,13 @@ func TestOptimiseAgainstReference(t *testing.T) {
 			}
 			require.Empty(t, report.Unmet, "seed %d", seed)
 			require.Equal(t, want, members(got), "seed %d: %+v within %+v", seed, p, within)
+			cost, took := r.takes(kept)
+			require.Equal(t, cost, got.EstCost, "seed %d", seed)
+			require.Equal(t, took, got.EstTime, "seed %d", seed)
 		}
 		t.Logf("%d plans compared, of which %d were cut; %d are infeasible", compared, cut, infeasible)
-		assert.Greater(t, cut, *puzzles/4)
+		assert.Greater(t, compared, *puzzles/2)
+		assert.Greater(t, cut, *puzzles/5)
 		assert.Greater(t, infeasible, *puzzles/20)
 	})
 	t.Run("RC43 more money or time is never worse", func(t *testing.T) {

@@ -167,6 +167,18 @@ func TestStrategy(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Contains(t, got.codes(), "research/infeasible-plan")
 	})
+	t.Run("RC55 what is executed though nothing fits takes the least time", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.Limits.Time = 8 * time.Minute
+		got := p.play(t)
+		require.ErrorIs(t, got.err, research.ErrInfeasible)
+		assert.Equal(t, "no plan fits: it takes at least 9 minutes, the limit is 8", got.out.Failure.Message)
+		p.cfg.Policy.WarnInfeasible = true
+		got = p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, "it takes at least 9 minutes, the limit is 8", got.warning(t, "research/infeasible-plan").Message)
+		assert.Equal(t, []string{"news_search", "article_writer"}, members(*got.state.Plan))
+	})
 	t.Run("RC35 fewer workers than the band", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.Limits.Cost = cents(150)

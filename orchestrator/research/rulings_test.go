@@ -954,7 +954,7 @@ func TestSurvivors(t *testing.T) {
 		q, report, err := research.BestFit{}.Optimise(p, research.Room{Cost: cents(10)}, workers)
 		require.NoError(t, err)
 		assert.Equal(t, []string{"cheap"}, members(q))
-		assert.Equal(t, []string{"it costs about 0.20 USD, the limit is 0.10"}, report.Unmet)
+		assert.Equal(t, []string{"it costs at least 0.20 USD, the limit is 0.10"}, report.Unmet)
 	})
 	t.Run("R65 a call that failed has what it used in its event", func(t *testing.T) {
 		p := scored(0.9)

@@ -18,14 +18,23 @@ type selection struct {
 	checks int
 	keep   bool            // keep the picks that complete a plan
 	made   map[string]bool // reused by each check
+	apart  [][]pair        // pairs of a step and one before it, by their indexes
 }
 
 // stage are the items of a step.
 type stage struct {
+	*block
+
 	items []*item
 	known bool // cost and time of the picks are known
+	edits int  // how often the picks changed
 	cost  providers.NanoUSD
-	took  time.Duration
+}
+
+// pair says whether two steps cannot be joined, since the picks had that many edits.
+type pair struct {
+	edits [2]int
+	clash bool
 }
 
 // item is a place of a worker in a plan.
@@ -54,9 +63,9 @@ const (
 
 func newSelection(p Plan, within Room, workers []Worker) *selection {
 	s := &selection{within: within, made: map[string]bool{}}
-	planned, possible := p.workers(), map[string]bool{}
-	for _, step := range p.Steps {
-		here := new(stage)
+	planned, possible, blocks := p.workers(), map[string]bool{}, p.blocks()
+	for i, step := range p.Steps {
+		here := &stage{block: blocks[i]}
 		for _, w := range step.members(workers) {
 			it := &item{Worker: w, step: here, at: len(s.order), options: []*option{newOption(w, possible)}, open: new(option)}
 			if c := find(workers, w.Cheaper); c.ID != "" && c.EstCost < w.EstCost && !slices.Contains(planned, c.ID) {
@@ -81,7 +90,11 @@ func newSelection(p Plan, within Room, workers []Worker) *selection {
 	if possible[presence] {
 		end.pick.needs = []string{presence}
 	}
-	s.steps = append(s.steps, &stage{items: []*item{end}})
+	s.steps = append(s.steps, &stage{block: new(block), items: []*item{end}})
+	s.apart = make([][]pair, len(s.steps))
+	for i := range s.apart {
+		s.apart[i] = make([]pair, i)
+	}
 	slices.SortStableFunc(s.order, func(a, b *item) int { return a.rank() - b.rank() })
 	return s
 }
@@ -110,11 +123,10 @@ func (w Worker) rank() int {
 }
 
 // choose decides each item, and reports needs of critical items that are not met. false:
-// no plan fits; then it keeps what reduce picks.
+// no plan fits.
 func (s *selection) choose(report *Report) bool {
 	for _, it := range s.order {
 		if it.Critical && !s.best(it) {
-			s.reduce()
 			return false
 		}
 	}
@@ -132,17 +144,6 @@ func (s *selection) choose(report *Report) bool {
 		}
 	}
 	return true
-}
-
-// reduce picks the critical workers, and what a plan cannot do without, at the least cost.
-func (s *selection) reduce() {
-	s.within, s.keep = Room{}, true
-	for _, it := range s.order {
-		if it.set(it.open); it.Critical {
-			it.set(it.options[len(it.options)-1])
-		}
-	}
-	s.valid()
 }
 
 // best picks the first option of an item that allows a valid plan; false: none does.
@@ -205,16 +206,44 @@ func (s *selection) look() (fits bool, where *item, missing string) {
 			}
 		}
 		if !step.known {
-			var all []Worker
-			for _, it := range step.items {
-				all = append(all, it.pick.Worker)
-			}
-			step.cost, step.took = effort(all, s.within.StepLimit)
-			step.known = true
+			step.weigh(s.within.StepLimit)
 		}
 		cost, took = cost+step.cost, took+step.took
 	}
-	return !exceeds(cost, s.within.Cost) && !exceeds(took, s.within.Time), where, missing
+	return !exceeds(cost, s.within.Cost) && (!exceeds(took, s.within.Time) || !exceeds(s.joined(), s.within.Time)), where, missing
+}
+
+// weigh sets cost and time of the picks.
+func (st *stage) weigh(limit int) {
+	var all []Worker
+	for _, it := range st.items {
+		if it.pick.ID != "" || it.pick == it.open && it.Critical {
+			all = append(all, it.pick.Worker)
+		}
+	}
+	st.cost = st.block.weigh(all, limit)
+	st.known, st.edits = true, st.edits+1
+}
+
+// joined returns the time of the picks if neighbors are joined.
+func (s *selection) joined() time.Duration {
+	var blocks []*block
+	for _, step := range s.steps {
+		if len(step.all) > 0 {
+			blocks = append(blocks, step.block)
+		}
+	}
+	took, _ := join(blocks, s.within.StepLimit, s.clash)
+	return took
+}
+
+// clash is [block.clash], which it remembers.
+func (s *selection) clash(b, before *block) bool {
+	of := &s.apart[b.at][before.at]
+	if edits := [2]int{s.steps[b.at].edits, s.steps[before.at].edits}; of.edits != edits {
+		*of = pair{edits, b.clash(before)}
+	}
+	return of.clash
 }
 
 // selected is p with the picked workers.
