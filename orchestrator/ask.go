@@ -16,6 +16,11 @@ import (
 // Request.Output has one); an answer that does not fit it is sent back with the fault
 // (Limits.Repairs: once), then it is ErrMalformed. The Response is the last one, its
 // Usage and Elapsed are those of all.
+//
+// Fields that nobody asked for are dropped, and Response.Dropped has their names. One
+// wrapping around the answer is undone: an object with a single field of another name, a
+// list of one, a string with JSON in it. Where a number has the bounds 0 and M, "x/M" and
+// "x %" are read as numbers.
 func Ask[T any](c *Context, name string, req agent.Request) (T, agent.Response, error) {
 	shape, err := answer.For[T]()
 	if err != nil {
@@ -30,12 +35,15 @@ func askFor[T any](c *Context, name string, req agent.Request, shape *answer.Sha
 	if req.Output == nil {
 		req.Output = shape.JSON()
 	}
-	return AskWith(c, name, req, func(resp agent.Response) (T, error) { return read[T](shape, resp) })
-}
-
-// read returns the T that fits shape in a response.
-func read[T any](shape *answer.Shape, resp agent.Response) (T, error) {
-	return answer.Read[T](shape, resp.Data, resp.Text)
+	var dropped []string
+	v, resp, err := AskWith(c, name, req, func(resp agent.Response) (v T, err error) {
+		v, dropped, err = answer.ReadLoose[T](shape, resp.Data, resp.Text)
+		return v, err
+	})
+	if err == nil {
+		resp.Dropped = dropped
+	}
+	return v, resp, err
 }
 
 // AskWith is like [Ask], but read parses the response. read is a pure function; its

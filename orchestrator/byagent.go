@@ -42,7 +42,7 @@ var relevances = answer.MustFromSchema(`{"type":"object","required":["relevances
 func (b ByAgent) Route(c *Context, request string, targets []routing.Target) (routing.Route, error) {
 	req := agent.Request{Prompt: routePrompt(request, targets), Output: relevances.JSON()}
 	all, _, err := AskWith(c, b.Name, req, func(resp agent.Response) ([]routing.Relevance, error) {
-		given, err := read[struct{ Relevances []routing.Relevance }](relevances, resp)
+		given, _, err := answer.ReadLoose[struct{ Relevances []routing.Relevance }](relevances, resp.Data, resp.Text)
 		if err != nil {
 			return nil, err
 		}

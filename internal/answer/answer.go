@@ -55,7 +55,7 @@ var (
 // If several values do not fit, the error is about the one that shares most fields with
 // the shape, the last of equals.
 func (s *Shape) Find(data json.RawMessage, text string) (json.RawMessage, error) {
-	v, err := s.find(data, text)
+	v, err := (&reading{Shape: s}).find(data, text)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,11 @@ func (s *Shape) Find(data json.RawMessage, text string) (json.RawMessage, error)
 // Read returns the value that [Shape.Find] finds, as [Decode] reads it, with the errors
 // of both. It parses the answer once.
 func Read[T any](s *Shape, data json.RawMessage, text string) (v T, err error) {
-	found, err := s.find(data, text)
+	return readAs[T](&reading{Shape: s}, data, text)
+}
+
+func readAs[T any](r *reading, data json.RawMessage, text string) (v T, err error) {
+	found, err := r.find(data, text)
 	if err != nil || fill(reflect.ValueOf(&v).Elem(), found) {
 		return v, err
 	}
@@ -74,27 +78,27 @@ func Read[T any](s *Shape, data json.RawMessage, text string) (v T, err error) {
 
 // Check returns the error that [Shape.Find] has for data.
 func (s *Shape) Check(data json.RawMessage) error {
-	_, err := s.find(data, "")
+	_, err := (&reading{Shape: s}).find(data, "")
 	return err
 }
 
 // find returns the value in an answer as the parser makes it.
-func (s *Shape) find(data json.RawMessage, text string) (any, error) {
+func (r *reading) find(data json.RawMessage, text string) (any, error) {
 	if max(len(data), len(text)) > MaxText {
 		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
 	}
 	if len(data) == 0 {
-		return s.search(strings.ToValidUTF8(text, "\ufffd"))
+		return r.search(strings.ToValidUTF8(text, "\ufffd"))
 	}
 	if !json.Valid(data) {
 		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(data, new(json.RawMessage)))
 	}
-	return s.only(string(data))
+	return r.only(string(data))
 }
 
 // Alone is [Shape.Find] for a text that is the value and nothing else.
 func (s *Shape) Alone(text string) (json.RawMessage, error) {
-	v, err := s.only(text)
+	v, err := (&reading{Shape: s}).only(text)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (s *Shape) Alone(text string) (json.RawMessage, error) {
 }
 
 // only returns the value that is the whole text.
-func (s *Shape) only(text string) (any, error) {
+func (r *reading) only(text string) (any, error) {
 	if len(text) > MaxText {
 		return nil, fmt.Errorf("the answer has more than %d bytes", MaxText)
 	}
@@ -110,7 +114,8 @@ func (s *Shape) only(text string) (any, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	return s.validate(v)
+	v, _, err := r.accept(v)
+	return v, err
 }
 
 // Decode returns the value as a T. Numbers of unknown type are a [json.Number]. Its error

@@ -61,7 +61,7 @@ func floats(v any) (plain any, ok bool) {
 
 // fit makes v fit a schema: it converts what loses nothing, and finds the first fault in
 // the order of the schema. It knows the keywords that schemas for models are made of; the
-// validator knows the rest. Objects and lists are changed in place.
+// validator knows the rest. Objects and lists are changed in place; what does not fit stays.
 func (s *Shape) fit(v any, schema *jsonschema.Schema) (any, *fault) {
 	schema = s.deref(schema, v)
 	made, ok := s.convert(v, schema)
@@ -76,10 +76,11 @@ func (s *Shape) fit(v any, schema *jsonschema.Schema) (any, *fault) {
 			if schema.Items == nil || schema.PrefixItems != nil {
 				break
 			}
-			var wrong *fault
-			if x[i], wrong = s.fit(x[i], schema.Items); wrong != nil {
+			item, wrong := s.fit(x[i], schema.Items)
+			if wrong != nil {
 				return nil, wrong.in(strconv.Itoa(i))
 			}
+			x[i] = item
 		}
 	case json.Number:
 		if whole, ok := integer(x); ok && allows(schema, "integer") {
@@ -108,8 +109,9 @@ func (s *Shape) object(object map[string]any, schema *jsonschema.Schema) *fault 
 		if field == nil {
 			continue
 		}
-		var wrong *fault
-		if object[name], wrong = s.fit(object[name], field); wrong == nil {
+		made, wrong := s.fit(object[name], field)
+		if wrong == nil {
+			object[name] = made
 			continue
 		}
 		if !known && wrong.path == "" && field.Not != nil { // none of them may be there

@@ -1,6 +1,9 @@
 package answer
 
-import "strings"
+import (
+	"errors"
+	"strings"
+)
 
 // effort is how many bytes may be read for each byte of the text: what begins as JSON
 // and ends nowhere is read again from its next bracket on.
@@ -8,18 +11,28 @@ const effort = 8
 
 // search looks for a value that fits.
 type search struct {
-	shape *Shape
+	*reading
+
 	found any
 	err   error // error about the most promising value so far
 	score int   // promise of that value: 1 if it is malformed or of the right kind, 1 more for each known field
+
+	// The most promising value that fits, but not exactly. It counts if none fits exactly.
+	nearly  any
+	without []string // names of fields that were dropped from it
+	promise int      // its promise; 0: there is none
 }
 
-func (s *Shape) search(text string) (any, error) {
-	search := search{shape: s, err: ErrNone}
-	if search.bare(text) || search.brackets(text) {
-		return search.found, nil
+func (r *reading) search(text string) (any, error) {
+	s := search{reading: r, err: ErrNone}
+	if s.bare(text) || s.brackets(text) {
+		return s.found, nil
 	}
-	return nil, search.err
+	if s.promise > 0 && !errors.Is(s.err, ErrCut) {
+		r.dropped = s.without
+		return s.nearly, nil
+	}
+	return nil, s.err
 }
 
 // bare tries the whole text and its closed fenced blocks, where one is a string, number,
@@ -81,12 +94,22 @@ func (s *search) brackets(text string) bool {
 
 // try reports whether v fits.
 func (s *search) try(v any) bool {
-	found, err := s.shape.validate(v)
-	if err == nil {
+	found, exact, err := s.accept(v)
+	switch {
+	case err == nil && exact:
 		s.found = found
 		return true
+	case err != nil:
+		s.blame(err, s.promises(v))
+	case s.promises(found) > s.promise:
+		s.nearly, s.without, s.promise = found, s.dropped, s.promises(found)
 	}
-	score, root := 0, s.shape.deref(s.shape.schema, v)
+	return false
+}
+
+// promises returns how promising a value is: see search.score.
+func (s *search) promises(v any) (score int) {
+	root := s.deref(s.schema, v)
 	if fits(v, root) {
 		score = 1
 	}
@@ -96,8 +119,7 @@ func (s *search) try(v any) bool {
 			score++
 		}
 	}
-	s.blame(err, score)
-	return false
+	return score
 }
 
 // blame keeps an error about a value that is no less promising than the others.

@@ -20,6 +20,7 @@ type Shape struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved // nil: of a Go type, which has no keyword that fit does not know
 	patterns map[*jsonschema.Schema]*regexp.Regexp
+	open     bool // objects may have fields that nobody asked for: Loose drops these, too
 }
 
 // shapes caches *Shape by reflect.Type.
@@ -111,13 +112,15 @@ func compile(schema json.RawMessage) (*Shape, error) {
 }
 
 // MustFromSchema is [FromSchema] for schemas that are part of the program: it panics at
-// one that is refused.
+// one that is refused. [Shape.Loose] drops all fields that such a schema does not name.
 func MustFromSchema(schema string) *Shape {
 	s, err := FromSchema(json.RawMessage(schema))
 	if err != nil {
 		panic(err)
 	}
-	return s
+	own := *s
+	own.open = true
+	return &own
 }
 
 // follow prepares the patterns of a schema, and refuses one that refers to itself for the

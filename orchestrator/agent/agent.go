@@ -87,6 +87,10 @@ type Response struct {
 	Usage    providers.Usage     `json:"usage,omitzero"`     // usage of the call
 	Elapsed  time.Duration       `json:"elapsed,omitempty"`  // time of all attempts; the engine sets it
 
+	// Dropped has the names of fields that nobody asked for, which orchestrator.Ask has left
+	// out of what it read. It is set in a flow: agents leave it empty.
+	Dropped []string `json:"dropped,omitempty"`
+
 	// Fallbacks are the turns that another model than the first one of a
 	// providers.Chain answered.
 	Fallbacks []Fallback `json:"fallbacks,omitempty"`

@@ -89,6 +89,7 @@ func once[T any](r *run, c *orchestrator.Context, q call, name string, req agent
 	}
 	req.Limits = agent.Limits{Attempts: 1, Repairs: off, Total: callTime(r.limit, c.Elapsed(), r.grace), Estimate: max(0, r.Limits.Estimate)}
 	v, resp, err = orchestrator.Ask[T](c, name, req)
+	r.kernel.WarnDropped(c, name, resp.Dropped)
 	state, used := r.state.Agents[q.role], resp.Usage
 	if failed, ok := errors.AsType[*agent.Error](err); ok && used.Calls == 0 {
 		used = used.Add(failed.Usage)

@@ -23,8 +23,9 @@ func (r *run) read(c *orchestrator.Context, a *attempt, resp agent.Response) (Wo
 	if err != nil {
 		return WorkerResult{}, err
 	}
-	result, err := answer.Read[WorkerResult](shape, resp.Data, resp.Text)
+	result, dropped, err := answer.ReadLoose[WorkerResult](shape, resp.Data, resp.Text)
 	if err == nil {
+		r.WarnDropped(c, a.agent, dropped)
 		err = r.checkResult(c, a, &result)
 	}
 	return result, err

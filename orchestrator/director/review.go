@@ -231,5 +231,6 @@ func (r *run) runCheck(c *orchestrator.Context, t *blackboard.Task, commit strin
 	req.Limits = agent.Limits{Total: within(c, r.Bounds.CallTime), Estimate: nothing}
 	result, resp, err := orchestrator.Ask[CheckResult](c, r.Agents.Check, req)
 	r.spend(c, blackboard.RoleStrategist, t.ID, team.Used(resp, err))
+	r.WarnDropped(c, r.Agents.Check, resp.Dropped)
 	return &result, err
 }

@@ -68,7 +68,11 @@ func parseEvaluations(text string, names []string) ([]Evaluation, error) {
 		}
 		mark := func(name string) *float64 { // numbers in quotes count, too
 			v := item[name]
-			x, err := strconv.ParseFloat(textOf(v), 64)
+			said := textOf(v)
+			if n, ok := answer.Figure(said, maxScore); ok { // 8/10, 80 %
+				said = n.String()
+			}
+			x, err := strconv.ParseFloat(said, 64)
 			if err == nil && inRange(name, x) == nil {
 				return &x
 			}

@@ -47,7 +47,7 @@ func parseIdeas(text string) ([]Idea, error) {
 // entries are the objects listed in an answer, under a name or alone. Numbers are as
 // they were written.
 func entries(text, name string, shape *answer.Shape) ([]map[string]any, error) {
-	list, err := shape.Find(nil, text)
+	list, _, err := shape.Loose(nil, text)
 	if err == nil {
 		object, err := answer.Decode[map[string]json.RawMessage](list)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -33,6 +34,7 @@ type turn struct {
 // a message. An answer that cannot be read is a message, too, beside the error.
 func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	m := t.by
+	var dropped []string
 	member := team.Seat[struct{}]{
 		Who: m.ID, Agent: cmp.Or(t.agent, m.Agent), Prompt: t.prompt,
 		Request: agent.Request{
@@ -42,6 +44,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 		Read: func(resp agent.Response) (none struct{}, err error) {
 			if t.read != nil {
 				err = t.read(team.TextOf(resp))
+				dropped = notAsked(t.output, resp)
 			}
 			return none, err
 		},
@@ -60,10 +63,23 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 	r.speaking = m.ID
 	said, err := member.Call(c, r.Run, r.data(c, t))
 	r.speaking = ""
+	if err == nil {
+		r.WarnDropped(c, cmp.Or(t.agent, m.Agent), dropped)
+	}
 	if err != nil && (said.Text == "" || team.Ends(err)) {
 		return Message{}, err
 	}
 	return r.add(c, Message{From: m.Role, By: m.by(), Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
+}
+
+// notAsked returns the names of the fields in an answer that its schema does not have.
+func notAsked(schema json.RawMessage, resp agent.Response) []string {
+	shape, err := answer.FromSchema(schema)
+	if err != nil {
+		return nil
+	}
+	_, names, _ := shape.Loose(nil, team.TextOf(resp)) // what does not fit is read by t.read
+	return names
 }
 
 // data returns what the prompt of a turn is made of.

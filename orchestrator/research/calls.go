@@ -50,14 +50,19 @@ const (
 )
 
 // ask calls an agent, with its repairs and the tries that k.retrier wants.
-func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Response) (T, error)) (T, error) {
+func ask[T any](r *run, c *orchestrator.Context, k *call, read reader[T]) (T, error) {
+	var dropped []string
 	earlier, working := k.tries, orchestrator.Working{Role: k.ID, ID: k.ID, Max: usualTries}
 	if k.Category != "" {
 		working.Role, working.Group = "worker", string(k.Category)
 	}
 	seat := team.Seat[T]{
-		Who: k.ID, Agent: k.Agent, Prompt: k.op + ".tmpl", Read: read, Retrier: k.retrier, Working: working,
+		Who: k.ID, Agent: k.Agent, Prompt: k.op + ".tmpl", Retrier: k.retrier, Working: working,
 		Request: agent.Request{Op: k.op, Task: k.step, Input: agent.JSON(k.input), Output: k.output},
+		Read: func(resp agent.Response) (T, error) {
+			dropped = nil
+			return read(resp, &dropped)
+		},
 		On: team.Hooks{
 			Before: func(c *orchestrator.Context, req *agent.Request) (within *orchestrator.Context, err error) {
 				k.tries++
@@ -78,7 +83,11 @@ func ask[T any](r *run, c *orchestrator.Context, k *call, read func(agent.Respon
 			},
 		},
 	}
-	return seat.Ask(c, r.Run, promptData{k.ID, k.Category, k.Revises, r.state.Input.brief(), r.state.Iteration})
+	v, err := seat.Ask(c, r.Run, promptData{k.ID, k.Category, k.Revises, r.state.Input.brief(), r.state.Iteration})
+	if err == nil {
+		r.WarnDropped(c, k.Agent, dropped)
+	}
+	return v, err
 }
 
 // called keeps what a try used, and returns its error.

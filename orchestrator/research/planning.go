@@ -74,8 +74,8 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	k := r.call("plan", "planner", r.Agents.Planner, planWanted, r.plannerInput(c))
 	k.repairs = 2
 	k.retrier = r.retrier(c, isMalformed)
-	_, err = ask(r, c, k, func(resp agent.Response) (p Plan, err error) {
-		if p, err = readPlan(resp); err != nil {
+	_, err = ask(r, c, k, func(resp agent.Response, dropped *[]string) (p Plan, err error) {
+		if p, err = readPlan(resp, dropped); err != nil {
 			return p, err
 		}
 		last = p.complete(r.Workers)

@@ -109,9 +109,12 @@ type wireStep struct {
 	EstCost   providers.NanoUSD `json:"-"`
 }
 
+// reader reads an answer, and adds the names of fields that it dropped.
+type reader[T any] func(resp agent.Response, dropped *[]string) (T, error)
+
 // readPlan reads a planner's plan.
-func readPlan(resp agent.Response) (Plan, error) {
-	w, err := read[wirePlan](planIn)(resp)
+func readPlan(resp agent.Response, dropped *[]string) (Plan, error) {
+	w, err := read[wirePlan](planIn)(resp, dropped)
 	p := Plan{Complexity: w.Complexity, Notes: w.Notes, Drop: w.Drop}
 	for _, s := range w.Steps {
 		p.Steps = append(p.Steps, Step(s))
@@ -179,27 +182,31 @@ func shape(schema string) *answer.Shape {
 }
 
 // read finds a value of that shape in an answer.
-func read[T any](shape *answer.Shape) func(resp agent.Response) (T, error) {
-	return func(resp agent.Response) (T, error) { return answer.Read[T](shape, resp.Data, resp.Text) }
+func read[T any](shape *answer.Shape) reader[T] {
+	return func(resp agent.Response, dropped *[]string) (T, error) {
+		v, names, err := answer.ReadLoose[T](shape, resp.Data, resp.Text)
+		*dropped = append(*dropped, names...)
+		return v, err
+	}
 }
 
 var errNothing = errors.New("the answer is empty")
 
 // payload is the result of a worker, in the form in which others get it: findings, a
 // draft, or any JSON. Other text becomes {"text": …}, or the content of a draft.
-func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
-	return func(resp agent.Response) (json.RawMessage, error) {
+func payload(w Worker) reader[json.RawMessage] {
+	return func(resp agent.Response, dropped *[]string) (json.RawMessage, error) {
 		text := strings.TrimSpace(resp.Text)
 		if text == "" && resp.Data == nil {
 			return nil, errNothing
 		}
 		if w.Category == Researching {
-			f, err := read[Findings](findingsIn)(resp)
+			f, err := read[Findings](findingsIn)(resp, dropped)
 			f.Sources = append([]Source{}, f.Sources...)
 			return agent.JSON(f), err
 		}
 		if w.Category == Writing || w.Revises {
-			d, ok := draftOf(resp)
+			d, ok := draftOf(resp, dropped)
 			if !ok && w.Category == Writing {
 				d.Content = resp.Text
 			}
@@ -222,10 +229,13 @@ func payload(w Worker) func(resp agent.Response) (json.RawMessage, error) {
 
 // draftOf returns the draft in an answer, if it is one: JSON without prose around it,
 // except a line that leads in. An example in a text is no draft.
-func draftOf(resp agent.Response) (d Draft, ok bool) {
-	found, err := json.RawMessage(nil), errNothing
-	if resp.Data != nil {
-		found, err = draftIn.Find(resp.Data, "")
+func draftOf(resp agent.Response, dropped *[]string) (d Draft, ok bool) {
+	found, err, data := json.RawMessage(nil), errNothing, resp.Data
+	if text := []byte(strings.TrimSpace(resp.Text)); data == nil && json.Valid(text) {
+		data = text
+	}
+	if data != nil {
+		found, *dropped, err = draftIn.Loose(data, "")
 	} else if lead, _, any := strings.Cut(resp.Text, "{"); any && !strings.Contains(strings.TrimSpace(fence.Replace(lead)), "\n") {
 		found, err = draftIn.Alone(strings.TrimRight(resp.Text[len(lead):], "`~ \t\r\n"))
 	}

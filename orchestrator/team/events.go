@@ -27,7 +27,7 @@ const (
 	RunFinished   Common = "run.finished"   // Status, Usage; at every end
 	WarningRaised Common = "warning.raised" // Warning
 	AgentStarted  Common = "agent.started"  // Who, Try
-	AgentFinished Common = "agent.finished" // Who, Try, Usage
+	AgentFinished Common = "agent.finished" // Who, Try, Usage, Dropped
 	AgentFailed   Common = "agent.failed"   // Who, Try, Usage, Text: why
 	AgentRetried  Common = "agent.retried"  // Who, Try: the next one, Wait before it, Text: why
 )
@@ -55,6 +55,7 @@ type Event struct {
 	Wait    time.Duration         `json:"wait,omitzero"`     // wait before the try; 0: none
 	Text    string                `json:"text,omitempty"`    // reason in words
 	Warning *orchestrator.Warning `json:"warning,omitempty"` // warning that was raised
+	Dropped []string              `json:"dropped,omitempty"` // fields of the answer that nobody asked for, and that are left out
 	Status  orchestrator.Status   `json:"status,omitempty"`  // status at the end of the run
 	Usage   *providers.Usage      `json:"usage,omitempty"`   // usage of the call, or of the run
 }

@@ -34,7 +34,8 @@ type Seat[A any] struct {
 
 	// Request is what is sent beside the prompt: Op, Task, Input, Output, Temperature, Limits.
 	// Output is the schema of the answer; nil: that of A, or any text if A is a string or Read
-	// is set. An Estimate of 0 is that of Start.Limits.
+	// is set. An Estimate of 0 is that of Start.Limits. Fields that an Output forbids are
+	// dropped, those that it leaves open are kept.
 	Request agent.Request
 
 	// Read finds the answer in a response. What it returns as an error is told to the agent,
@@ -81,10 +82,13 @@ type Reply[A any] struct {
 	Response agent.Response  // last response
 	Usage    providers.Usage // usage of all tries, failed ones included
 	Tries    int             // number of tries
+
+	dropped []string // fields of the last answer that nobody asked for
 }
 
 // Ask asks the member and returns its answer. data is for the template of the prompt.
 //
+// Fields that nobody asked for are dropped, with the Warning of [Run.WarnDropped].
 // An answer that cannot be used is sent back with the fault, as often as Limits.Repairs says;
 // what fails then, and a call that fails, are tried again as the Retrier says. Each try is
 // an event agent.started, and agent.finished or agent.failed.
@@ -96,7 +100,7 @@ func (s Seat[A]) Ask(c *orchestrator.Context, r *Run, data any) (A, error) {
 // Call is [Seat.Ask] with all that came of it. Beside an error the Reply has what there is.
 func (s Seat[A]) Call(c *orchestrator.Context, r *Run, data any) (reply Reply[A], err error) {
 	s.Who = cmp.Or(s.Who, s.Agent)
-	read, err := s.reader()
+	read, err := s.reader(&reply)
 	if err != nil {
 		return reply, err
 	}
@@ -169,6 +173,10 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	if err == nil && reply.Text == "" {
 		err = ErrSilent
 	}
+	if err == nil {
+		reply.Response.Dropped = reply.dropped
+		r.WarnDropped(c, member, reply.dropped)
+	}
 	used := Used(reply.Response, err)
 	reply.Usage = reply.Usage.Add(used)
 	if s.On.After != nil {
@@ -176,6 +184,7 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 	}
 	e := Event{Try: reply.Tries, Usage: &used}
 	if err == nil {
+		e.Dropped = reply.dropped
 		s.tell(c, r, AgentFinished, e)
 		return nil
 	}
@@ -206,7 +215,7 @@ func (s Seat[A]) tell(c *orchestrator.Context, r *Run, kind Common, e Event) {
 }
 
 // reader returns what reads an answer, and sets the schema that the agent is asked for.
-func (s *Seat[A]) reader() (func(agent.Response) (A, error), error) {
+func (s *Seat[A]) reader(reply *Reply[A]) (func(agent.Response) (A, error), error) {
 	if s.Read != nil {
 		return s.Read, nil
 	}
@@ -224,5 +233,8 @@ func (s *Seat[A]) reader() (func(agent.Response) (A, error), error) {
 		return nil, err
 	}
 	s.Request.Output = shape.JSON()
-	return func(resp agent.Response) (A, error) { return answer.Read[A](shape, resp.Data, resp.Text) }, nil
+	return func(resp agent.Response) (a A, err error) {
+		a, reply.dropped, err = answer.ReadLoose[A](shape, resp.Data, resp.Text)
+		return a, err
+	}, nil
 }

@@ -204,3 +204,81 @@ func TestSeatFaults(t *testing.T) {
 	text, _ := ask(t, seat, team.Limits{})
 	require.ErrorContains(t, text.err, "no.tmpl")
 }
+
+// TestExtraFields: what nobody asked for is left out and told, once a run.
+func TestExtraFields(t *testing.T) {
+	seat := planner[steps]()
+	seat.Check = func(s steps) error {
+		if len(s.Steps) == 0 {
+			return errors.New("there are no steps")
+		}
+		return nil
+	}
+	for _, tt := range []struct {
+		name    string
+		answers []any
+		dropped []string
+		wrong   string
+	}{
+		{"N14 dropped", []any{`{"steps":["invite"],"why":"x","confidence":0.9}`}, []string{"confidence", "why"}, ""},
+		{"N14 nothing to drop", []any{`{"steps":["invite"]}`}, nil, ""},
+		{"N14 of the answer that is used", []any{`{"steps":[],"why":"x"}`, `{"steps":["invite"]}`}, nil, ""},
+		{"N14 a wrapping is undone", []any{`{"result":{"steps":["invite"]}}`}, nil, ""},
+		{"N14 a missing field is malformed", []any{`{"why":"x"}`, `{"why":"x"}`}, nil, "malformed"},
+		{"N14 the wrong kind is malformed", []any{`{"steps":{"a":1}}`, `{"steps":7}`}, nil, "malformed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, _ := ask(t, seat, team.Limits{}, tt.answers...)
+			if tt.wrong != "" {
+				require.ErrorContains(t, got.err, tt.wrong)
+				assert.Empty(t, got.out.Warnings)
+				return
+			}
+			require.NoError(t, got.err)
+			assert.Equal(t, steps{[]string{"invite"}}, got.reply.Value)
+			assert.Equal(t, tt.dropped, got.reply.Response.Dropped)
+			if tt.dropped == nil {
+				assert.Empty(t, got.out.Warnings)
+				assert.NotContains(t, got.data[len(got.data)-1], "dropped")
+				return
+			}
+			assert.Equal(t, []orchestrator.Warning{{
+				Code: "answer/extra-fields", Who: "planner", Message: "fields that nobody asked for were left out: " + strings.Join(tt.dropped, ", "),
+			}}, got.out.Warnings)
+			assert.Contains(t, got.data[len(got.data)-1], `"dropped":["confidence","why"]`, "the event of the call has the names")
+		})
+	}
+}
+
+func TestExtraFieldsOnceARun(t *testing.T) {
+	var outs []orchestrator.Outcome
+	flow := orchestrator.Flow[int, int]{Name: "seat", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		outs = make([]orchestrator.Outcome, 2)
+		r, c := team.Begin(c, team.Start{Team: "party", Outcome: &outs[0]})
+		part := r.Part()
+		seat := team.Seat[steps]{Agent: "planner", Request: agent.Request{Prompt: "x"}}
+		for _, of := range []*team.Run{r, part, r} { // a part of the run tells it once, too
+			if _, err := seat.Ask(c, of, nil); err != nil {
+				return 0, err
+			}
+		}
+		outs[1] = *part.Outcome
+		return 0, nil
+	}}
+	c := flowtest.New(flow, 0, func(t testing.TB) agent.Roster {
+		const extra = `{"steps":["a"],"why":"x"}`
+		return agent.Roster{"planner": flowtest.NewScript(t, extra, extra, extra)}
+	})
+	_, records, err := c.Run(t)
+	require.NoError(t, err)
+	require.Len(t, outs[0].Warnings, 1, "N14 once a run")
+	assert.Empty(t, outs[1].Warnings)
+	finished := 0
+	for _, rec := range records {
+		if rec.Kind == "party.agent.finished" && strings.Contains(string(rec.Data), `"dropped":["why"]`) {
+			finished++
+		}
+	}
+	assert.Equal(t, 3, finished, "each call's record has the names")
+	c.Determinism(t)
+}
