@@ -78,7 +78,7 @@ func notAsked(schema json.RawMessage, resp agent.Response) []string {
 	if err != nil {
 		return nil
 	}
-	_, names, _ := shape.Loose(nil, team.TextOf(resp)) // what does not fit is read by t.read
+	_, names, _ := shape.Loose(nil, team.TextOf(resp)) // t.read has read what does not fit
 	return names
 }
 
