@@ -57,6 +57,44 @@ func TestExtensions(t *testing.T) {
 	})
 }
 
+// endState is the state of a run that is over.
+func endState(t *testing.T, th theater) (end hierarchy.State) {
+	t.Helper()
+	flow, err := hierarchy.New(th.cfg)
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		roster := agent.Roster{}
+		for _, name := range flow.Agents {
+			roster[name] = script(t, th.cast[name])
+		}
+		eng, err := orchestrator.NewLocal(orchestrator.Config{Agents: roster})
+		require.NoError(t, err)
+		run, err := flow.Start(t.Context(), eng, th.in, orchestrator.StartOptions{})
+		require.NoError(t, err)
+		_, err = flow.Result(t.Context(), run)
+		require.NoError(t, err)
+		require.NoError(t, run.State(t.Context(), &end))
+		require.NoError(t, eng.Close(t.Context()))
+	})
+	return end
+}
+
+func TestLastScore(t *testing.T) {
+	t.Run("H93 a try without a score leaves that of the last one", func(t *testing.T) {
+		cfg := one(specialist("s", 60), specialist("z", 60))
+		end := endState(t, theater{cfg: cfg, in: request(), cast: cast{
+			"s": {said("x", 20), errBoom, "", errBoom}, "z": {errBoom, errBoom, errBoom, errBoom}, "head": {"whole"},
+		}})
+		assert.Equal(t, []hierarchy.SpecialistState{
+			{AgentID: "s", Phase: "failed", Attempts: 4, Score: new(20.0)}, {AgentID: "z", Phase: "failed", Attempts: 4},
+		}, end.Departments[0].Specialists)
+	})
+	t.Run("H93 a later score replaces it", func(t *testing.T) {
+		end := endState(t, theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 50), said("y", 0), said("z", 90)}, "head": {"whole"}}})
+		assert.Equal(t, []hierarchy.SpecialistState{{AgentID: "s", Phase: "passed", Attempts: 3, Score: new(90.0)}}, end.Departments[0].Specialists)
+	})
+}
+
 func TestState(t *testing.T) {
 	th := workedExample()
 	flow, err := hierarchy.New(th.cfg)
