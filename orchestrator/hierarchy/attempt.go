@@ -138,7 +138,7 @@ func (w *assignment) verdict(c *orchestrator.Context, a Attempt) (m Move, next o
 
 func (w *assignment) tried(a Attempt, failed error) orchestrator.Try {
 	t := orchestrator.Try{Agent: cmp.Or(a.Agent, w.agent.ID), Err: failed, Decision: string(a.Decision), Feedback: a.Feedback}
-	if s := scores([]Attempt{a}); w.graded && len(s) > 0 {
+	if s := scores([]Attempt{a}); len(s) > 0 {
 		t.Score = &s[0]
 	}
 	return t

@@ -44,7 +44,8 @@ type modelReport struct {
 	raw     float64
 	noScore bool
 	staff   []modelWork
-	heads   int // graded tries of the head
+	heads   int  // graded tries of the head
+	untold  bool // no specialist passed, and one was not graded
 }
 
 // modelWork is what came of the tries of one agent.
@@ -127,7 +128,7 @@ func (m *model) work(d hierarchy.Department, r *modelReport) {
 	staff := m.staff(d)
 	if staff == nil {
 		r.basis = hierarchy.HeadOnly
-		m.direct(d, r, false)
+		m.direct(d, r)
 		return
 	}
 	for _, a := range staff {
@@ -138,7 +139,8 @@ func (m *model) work(d hierarchy.Department, r *modelReport) {
 	if len(passing) == 0 {
 		m.codes["specialists-rejected"]++
 		r.basis = hierarchy.HeadAfterFailure
-		m.direct(d, r, anyUngraded)
+		r.untold = anyUngraded
+		m.direct(d, r)
 		return
 	}
 	r.status, r.raw = "done", quality
@@ -284,7 +286,8 @@ func (m *model) head(d hierarchy.Department, r *modelReport, least float64) mode
 	return w
 }
 
-func (m *model) direct(d hierarchy.Department, r *modelReport, unverified bool) {
+func (m *model) direct(d hierarchy.Department, r *modelReport) {
+	unverified := r.untold
 	w := m.head(d, r, 0)
 	r.output, r.status = w.text, "done"
 	switch {

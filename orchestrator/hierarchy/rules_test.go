@@ -419,6 +419,21 @@ func TestPermits(t *testing.T) {
 	})
 }
 
+// retryWith has an agent make two further tries, and keeps the tries that it was told last.
+type retryWith struct {
+	agent string
+	seen  *[]orchestrator.Try
+}
+
+func (r retryWith) Agents() []string { return []string{r.agent} }
+
+func (r retryWith) Next(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+	if of.Role == "specialist" {
+		*r.seen = slices.Clone(tries)
+	}
+	return orchestrator.Again{Retry: len(tries) < 3, Agent: r.agent}
+}
+
 func TestRetrier(t *testing.T) {
 	t.Run("no work is tried more than 100 times", func(t *testing.T) {
 		cfg := one(specialist("s", 60))
@@ -441,6 +456,21 @@ func TestRetrier(t *testing.T) {
 		assert.Contains(t, hierarchy.Text(second.Output), "poet of poet got 58: revise.")
 		assert.NotContains(t, hierarchy.Text(second.Output), "first")
 		assert.NotContains(t, hierarchy.Text(second.Output), "Attempt 1")
+	})
+	t.Run("a Retrier sees who made each try, and what came of it", func(t *testing.T) {
+		cfg := one(specialist("s", 60))
+		var seen []orchestrator.Try
+		cfg.Rules.Retrier = retryWith{"other", &seen}
+		p := theater{cfg: cfg, in: request(), cast: cast{"s": {said("weak", 45)}, "other": {errBoom, said("poor", 10)}, "head": {"whole"}}}.play(t)
+		require.NoError(t, p.err)
+		require.Len(t, seen, 3)
+		require.EqualError(t, seen[1].Err, "boom")
+		seen[1].Err = nil
+		assert.Equal(t, []orchestrator.Try{
+			{Agent: "s", Score: new(45.0), Decision: "revise", Feedback: "Attempt 1 scored 45 of 100, below the threshold of 60. Improve quality, relevance, consistency."},
+			{Agent: "other"},
+			{Agent: "other", Score: new(10.0), Decision: "discard", Feedback: "Attempt 3 scored 10 of 100, below the threshold of 60. Improve quality, relevance, consistency."},
+		}, seen)
 	})
 	t.Run("advice in place of all feedback", func(t *testing.T) {
 		cfg := one(specialist("s", 60))
