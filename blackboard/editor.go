@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/providers"
@@ -20,6 +19,7 @@ import (
 //   - index[id] is the place of each task in b.Tasks.
 //   - The node of a task has the state that nodeState returns for the task.
 //   - A node needs what its task needs: DependsOn and WaitingFor.
+//   - states has the state of each task, and parts its component.
 //
 // For example, a task that moves from READY to ACTIVE is first moved in the graph by
 // setNode, which may refuse it, and then on the board by happen, which cannot fail.
@@ -30,6 +30,8 @@ type Editor struct {
 	planned []string             // tasks that may still be PLANNED, in the order of the board
 	known   map[string]bool      // IDs of decisions; IDs and contents of insights
 	since   map[string]time.Time // times at which tasks became READY, by ID
+	states  stateIndex           // places of the tasks by state
+	parts   map[string]bool      // components of all tasks
 }
 
 // Open returns an editor, which owns the board from now on: the caller may only read it.
@@ -39,7 +41,7 @@ type Editor struct {
 // The error has all faults. A READY task gains priority by age from its UpdatedAt on,
 // because the board does not say since when it is READY.
 func Open(b *Board, p routing.Preference) (*Editor, error) {
-	e := &Editor{b: b, graph: routing.NewGraph(p), index: make(map[string]int, len(b.Tasks)), known: map[string]bool{}, since: map[string]time.Time{}}
+	e := &Editor{b: b, graph: routing.NewGraph(p), index: make(map[string]int, len(b.Tasks)), known: map[string]bool{}, since: map[string]time.Time{}, states: stateIndex{places: map[slot][]int{}}, parts: map[string]bool{}}
 	b.fill()
 	nodes := make([]routing.Node, len(b.Tasks))
 	for i := range b.Tasks {
@@ -51,6 +53,8 @@ func Open(b *Board, p routing.Preference) (*Editor, error) {
 		nodes[i] = t.node()
 		nodes[i].State, nodes[i].Since = nodeState(t.Status, t.Blocked), t.UpdatedAt
 		e.since[t.ID] = t.UpdatedAt
+		e.states.note(i, t)
+		e.parts[t.Component] = true
 	}
 	faults := append(b.headFaults(), e.faults()...)
 	if len(faults) == 0 {
@@ -147,26 +151,13 @@ func (e *Editor) ReadyQueue() []string { return e.graph.Queue() }
 // Nodes returns the tasks in a state as a [routing.Scheduler] sees them, in the order in
 // which they were added. Since is the time at which a READY task became so. Estimate is 0.
 func (e *Editor) Nodes(s State) (nodes []routing.Node) {
-	for i := range e.b.Tasks {
-		if t := &e.b.Tasks[i]; t.Status == s {
-			n := t.node()
-			n.State, n.Since, n.Number = nodeState(s, t.Blocked), e.since[t.ID], i
-			nodes = append(nodes, n)
-		}
+	for _, i := range e.states.in(func(at slot) bool { return at.state == s }) {
+		t := &e.b.Tasks[i]
+		n := t.node()
+		n.State, n.Since, n.Number = nodeState(s, t.Blocked), e.since[t.ID], i
+		nodes = append(nodes, n)
 	}
 	return nodes
-}
-
-// In returns the IDs of the tasks that are in one of the states, in the order in which
-// they were added.
-func (e *Editor) In(states ...State) []string {
-	var ids []string
-	for i := range e.b.Tasks {
-		if slices.Contains(states, e.b.Tasks[i].Status) {
-			ids = append(ids, e.b.Tasks[i].ID)
-		}
-	}
-	return ids
 }
 
 // Descendants returns the IDs of the tasks that wait for the task, directly or through

@@ -32,6 +32,7 @@ func (e *Editor) happen(t *Task, m Move, to State, at time.Time) {
 		}
 		t.Blocked = &why
 	}
+	e.states.note(e.index[t.ID], t)
 }
 
 // effects has what an event changes beyond what happen does for every event.
@@ -135,4 +136,5 @@ func (e *Editor) abandon(t *Task, reason string, at time.Time) {
 	t.Blocked, t.Checkpoint, t.Accepted = nil, nil, false
 	delete(e.b.Memories, t.ID)
 	delete(e.b.Guardian.Watches, t.ID)
+	e.states.note(e.index[t.ID], t)
 }

@@ -391,6 +391,7 @@ func (b *slowBoard) agrees(t *rapid.T, r *run) {
 		require.Equal(t, b.below(task.ID), slices.Sorted(slices.Values(r.Descendants(task.ID))), "descendants of %s", task.ID)
 	}
 	require.Equal(t, b.order, ids)
+	b.agreesByState(t, r)
 	require.ElementsMatch(t, ready, r.ReadyQueue())
 	for i, n := range preference.Order(r.Nodes(blackboard.Ready), routing.Moment{Now: r.now}) {
 		require.Equal(t, r.ReadyQueue()[i], n.ID, "a scheduler that sorts the nodes finds the same order")
@@ -405,6 +406,38 @@ func (b *slowBoard) agrees(t *rapid.T, r *run) {
 		due = append(due, line)
 	}
 	require.Equal(t, b.due(), due)
+}
+
+// agreesByState asserts that an editor finds in each state the tasks that are there.
+func (b *slowBoard) agreesByState(t *rapid.T, r *run) {
+	t.Helper()
+	in, why := map[blackboard.State][]string{}, map[blackboard.BlockType][]string{}
+	for _, id := range b.order {
+		task := b.tasks[id]
+		in[blackboard.State(task.State)] = append(in[blackboard.State(task.State)], id)
+		if task.State == "BLOCKED" {
+			why[task.Why] = append(why[task.Why], id)
+		}
+	}
+	for _, state := range blackboard.TaskTable().States() {
+		require.Equal(t, in[state], r.In(state), state)
+		require.Equal(t, len(in[state]), r.Count(state), state)
+		var nodes []string
+		for _, n := range r.Nodes(state) {
+			nodes = append(nodes, n.ID)
+		}
+		require.Equal(t, in[state], nodes, state)
+	}
+	var both []string
+	for _, id := range b.order {
+		if s := b.tasks[id].State; s == "READY" || s == "BLOCKED" {
+			both = append(both, id)
+		}
+	}
+	require.Equal(t, both, r.In(blackboard.Ready, blackboard.Blocked), "in the order of the board")
+	for _, kind := range []blackboard.BlockType{blackboard.ByDependency, blackboard.BySubtask, blackboard.ByAbandoned, blackboard.ByExternal, blackboard.ByReplanning} {
+		require.Equal(t, why[kind], r.BlockedBy(kind), kind)
+	}
 }
 
 func TestBoardModel(t *testing.T) {

@@ -60,6 +60,8 @@ func (e *Editor) insert(d Definition, at time.Time) {
 	e.index[d.ID] = len(e.b.Tasks)
 	e.planned = append(e.planned, d.ID)
 	e.b.Tasks = append(e.b.Tasks, Task{Definition: d, Status: Planned, CreatedAt: at, UpdatedAt: at})
+	e.states.note(len(e.b.Tasks)-1, &e.b.Tasks[len(e.b.Tasks)-1])
+	e.parts[d.Component] = true
 }
 
 // Split is an [Action] of the director: it replaces a task by parts, and abandons it with

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/convene-go/convene/providers"
@@ -51,19 +52,16 @@ func (e *Editor) View(id string) (View, error) {
 		return View{}, namedError("view", id, err)
 	}
 	v := View{Objective: e.b.Objective, Task: *t, Spec: map[string]json.RawMessage{}, Memory: e.b.Memories[id]}
-	others := map[string]bool{}
-	for i := range e.b.Tasks {
-		others[e.b.Tasks[i].Component] = e.b.Tasks[i].Component != t.Component
-	}
+	others := func(area string) bool { return area != t.Component && e.parts[area] }
 	_, sectioned := e.b.Spec[t.Component]
-	base := e.foundations(t)
+	base := sync.OnceValue(func() map[string]bool { return e.foundations(t) }) // a walk through all that t needs
 	for area, value := range e.b.Spec {
-		if !sectioned || !others[area] || base[area] {
+		if !sectioned || !others(area) || base()[area] {
 			v.Spec[area] = value
 		}
 	}
 	for _, d := range e.b.DesignLog {
-		if slices.Contains(d.AppliesTo, id) || len(d.AppliesTo) == 0 && !others[d.Area] {
+		if slices.Contains(d.AppliesTo, id) || len(d.AppliesTo) == 0 && !others(d.Area) {
 			v.Decisions = append(v.Decisions, d)
 		}
 	}

@@ -58,10 +58,9 @@ func (r *run) abandonAll(c *orchestrator.Context, changes []blackboard.Change) {
 
 // abandonChildren abandons the tasks that start from the work of abandoned parents.
 func (r *run) abandonChildren(c *orchestrator.Context, parents []blackboard.Task) (gone []blackboard.Task) {
-	b := r.board.Board()
-	for i := range b.Tasks {
-		t := &b.Tasks[i]
-		if !t.FromParent || t.Final() {
+	for _, id := range r.lists.children {
+		t, _ := r.board.Task(id)
+		if t.Final() {
 			continue
 		}
 		if p := slices.IndexFunc(parents, func(p blackboard.Task) bool { return p.ID == t.Parent }); p >= 0 {

@@ -18,21 +18,26 @@ func (r *run) change(c *orchestrator.Context, ch blackboard.Change) error {
 	if err := r.board.Apply(ch); err != nil {
 		return err
 	}
-	r.countAdded(ch)
+	r.noteNew(ch)
 	r.emitChange(c, ch, before)
 	return nil
 }
 
-// countAdded counts the tasks that a change adds to those that the run began with.
-func (r *run) countAdded(ch blackboard.Change) {
-	if !r.begunWork() {
-		return
-	}
+// noteNew notes the tasks that a change adds, and counts those that the run did not begin with.
+func (r *run) noteNew(ch blackboard.Change) {
+	var tasks []blackboard.Definition
 	switch do := ch.Do.(type) {
 	case blackboard.AddTasks:
-		r.added += len(do.Tasks)
+		tasks = do.Tasks
 	case blackboard.Split:
-		r.added += len(do.Into)
+		tasks = do.Into
+	}
+	if r.begunWork() {
+		r.added += len(tasks)
+	}
+	for i := range tasks {
+		t, _ := r.board.Task(tasks[i].ID) // a part of a split has its parent's place
+		r.lists.note(&t.Definition)
 	}
 }
 

@@ -48,6 +48,7 @@ type run struct {
 	merges  []string        // IDs of tasks that passed and may be merged, in the order in which they may
 	permits []string        // IDs of tasks that passed and whose merge needs a permit
 	shares  shares
+	lists   lists
 
 	added    int            // tasks that the run did not begin with
 	plea     *plea          // a change of the tasks that waits for its permit; nil: none does

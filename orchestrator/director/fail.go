@@ -64,7 +64,9 @@ func (r *run) lose(c *orchestrator.Context, a *attempt, why attemptError) {
 func (r *run) anew(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, then next, m blackboard.Move) blackboard.Move {
 	qa.Feedback = cmp.Or(then.Feedback, qa.Feedback)
 	m.Messages, m.Agent, m.NotBefore = r.phoenix(c, t, qa), then.Agent, then.at(c.Now())
-	r.wakeAt(m.NotBefore)
+	if r.wakeAt(m.NotBefore); !m.NotBefore.IsZero() {
+		r.lists.delayed = union(r.lists.delayed, []string{t.ID})
+	}
 	return m
 }
 

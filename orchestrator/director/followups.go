@@ -36,12 +36,9 @@ func (r *run) revise(c *orchestrator.Context, t *blackboard.Task, qa blackboard.
 	if len(criteria) == 0 {
 		return
 	}
-	b := r.board.Board()
-	for i := range b.Tasks {
-		if p := &b.Tasks[i]; p.Component == t.Component && p.Phase == phaseTest && untouched(p) {
-			r.direct(c, p.ID, blackboard.Edit{Criteria: union(p.Criteria, criteria)})
-			return
-		}
+	if p := r.testOf(t.Component, untouched); p != nil {
+		r.direct(c, p.ID, blackboard.Edit{Criteria: union(p.Criteria, criteria)})
+		return
 	}
 	r.addFollowUp(c, t, blackboard.Definition{ID: "revise-tests-" + t.Component, Title: "Revise tests of " + t.Component, Phase: phaseTest, Criteria: criteria})
 }

@@ -42,6 +42,7 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 	if err := r.checkBoard(); err != nil {
 		return err
 	}
+	r.lists.take(r.board.Board())
 	for _, id := range r.board.In(blackboard.Active) {
 		r.direct(c, id, blackboard.Move{Event: blackboard.EventRelease, Reason: "another run ended"})
 	}
@@ -68,8 +69,8 @@ func (r *run) takeOver(c *orchestrator.Context) error {
 			r.afterFailure(c, &t, qa, r.after(c, &t, qa, failures, nil))
 		}
 	}
-	for _, t := range r.board.Board().Tasks {
-		if !t.Final() && c.Now().Before(t.NotBefore) {
+	for _, id := range r.lists.delayed {
+		if t, _ := r.board.Task(id); c.Now().Before(t.NotBefore) {
 			r.wakeAt(t.NotBefore)
 		}
 	}

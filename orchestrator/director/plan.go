@@ -222,7 +222,7 @@ func (r *run) placeholders(tasks []blackboard.Definition) (made []blackboard.Def
 
 // liveTasks counts the tasks that are not final.
 func (r *run) liveTasks() int {
-	return len(r.board.Board().Tasks) - len(r.board.In(blackboard.Complete, blackboard.Abandoned))
+	return len(r.board.Board().Tasks) - r.board.Count(blackboard.Complete, blackboard.Abandoned)
 }
 
 // info returns the profile as models see it.

@@ -70,6 +70,7 @@ func (r *run) accept(c *orchestrator.Context, a *attempt, result WorkerResult) e
 		r.post(c, blackboard.RoleWorker, blackboard.Insight{ID: i.ID, Topic: i.Topic, Summary: i.Summary, SourceTask: a.id})
 	}
 	if suggested := r.suggested(c, a.id, result.Suggested); len(suggested) > 0 {
+		r.lists.suggested = union(r.lists.suggested, []string{a.id})
 		r.must(c, blackboard.Change{By: blackboard.RoleWorker, Task: a.id, Do: blackboard.Suggest{Suggestions: suggested}})
 	}
 	if e := result.Escalation; e != nil {

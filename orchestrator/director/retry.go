@@ -86,10 +86,12 @@ func (r *run) beginWakes(c *orchestrator.Context) {
 		})
 	}
 	r.wakes = nil
-	waits := func(t blackboard.Task) bool {
-		return !t.Final() && (c.Now().Before(t.NotBefore) || c.Now().Before(r.outages.calm))
-	}
-	if c.Now().Before(r.lastWake) && !slices.ContainsFunc(r.board.Board().Tasks, waits) {
+	r.lists.delayed = slices.DeleteFunc(r.lists.delayed, func(id string) bool {
+		t, _ := r.board.Task(id)
+		return t.Final() || !c.Now().Before(t.NotBefore)
+	})
+	calm := c.Now().Before(r.outages.calm) && r.liveTasks() > 0
+	if c.Now().Before(r.lastWake) && len(r.lists.delayed) == 0 && !calm {
 		r.stopAll(wakeKeys)
 	}
 }

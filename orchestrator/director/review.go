@@ -177,15 +177,7 @@ func (r *run) placeholderOf(t *blackboard.Task) *blackboard.Task {
 	if t.Phase != phaseBuild {
 		return nil
 	}
-	b := r.board.Board()
-	i := slices.IndexFunc(b.Tasks, func(o blackboard.Task) bool {
-		return o.Component == t.Component && o.Phase == phaseTest && o.Status != blackboard.Abandoned
-	})
-	if i < 0 {
-		return nil
-	}
-	p := b.Tasks[i]
-	return &p
+	return r.testOf(t.Component, func(o *blackboard.Task) bool { return o.Status != blackboard.Abandoned })
 }
 
 // untouched says whether no attempt at a task has begun.

@@ -259,18 +259,12 @@ func (r *run) rest(c *orchestrator.Context) (again bool, err error) {
 	return false, team.Fail(ErrStuck, "nothing can be done: %s", r.reasons())
 }
 
-// waiting are the tasks that wait for people or for something outside.
+// waiting are the tasks that wait for people or for something outside, in the order of the board.
 func (r *run) waiting() []string {
-	return slices.DeleteFunc(r.board.In(blackboard.WaitingHuman, blackboard.Blocked), func(id string) bool {
-		t, _ := r.board.Task(id)
-		return t.Status == blackboard.Blocked && t.Blocked.Type != blackboard.ByExternal
-	})
+	return append(r.board.In(blackboard.WaitingHuman), r.board.BlockedBy(blackboard.ByExternal)...)
 }
 
 // dead says whether a task waits for what only a re-plan can change.
 func (r *run) dead() bool {
-	return slices.ContainsFunc(r.board.In(blackboard.Blocked), func(id string) bool {
-		t, _ := r.board.Task(id)
-		return t.Blocked.Type == blackboard.ByAbandoned || t.Blocked.Type == blackboard.ByReplanning
-	})
+	return len(r.board.BlockedBy(blackboard.ByAbandoned, blackboard.ByReplanning)) > 0
 }

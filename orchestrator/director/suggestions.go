@@ -17,12 +17,13 @@ func (r *run) beginSuggestions() {
 	if r.over != nil {
 		return
 	}
-	b := r.board.Board()
-	for i := range b.Tasks {
-		if id, suggested := b.Tasks[i].ID, b.Tasks[i].Suggested; len(suggested) > 0 {
-			r.start("suggestions/"+id, func(c *orchestrator.Context) error { return r.reviewSuggestions(c, id, suggested) })
+	r.lists.suggested = slices.DeleteFunc(r.lists.suggested, func(id string) bool {
+		t, _ := r.board.Task(id)
+		if len(t.Suggested) > 0 {
+			r.start("suggestions/"+id, func(c *orchestrator.Context) error { return r.reviewSuggestions(c, id, t.Suggested) })
 		}
-	}
+		return len(t.Suggested) == 0
+	})
 }
 
 // reviewSuggestions is the branch in which the director reviews the suggestions of a worker. An
