@@ -15,6 +15,8 @@ type setback struct {
 	then result
 	why  string
 	err  error // error of a rule of the host, or of its Permit; nil: none
+
+	failed error // error of all calls of the coder, which no model is told; nil: it answered
 }
 
 // result is what becomes of a step after a setback.
@@ -61,6 +63,8 @@ type work struct {
 	end      time.Duration // end of its time
 	fix      time.Duration // time for all fixes of an attempt
 	base     string        // the workspace's state before it
+	start    string        // the workspace's state from which each attempt starts
+	kept     *CodeOutput   // code of sub-steps that an earlier run completed; nil: none
 	feedback []string      // why earlier attempts were not accepted
 	next     orchestrator.Again
 	ruling   ruling // the last one of the attempt
@@ -106,6 +110,7 @@ func (r *run) beginStep(c *orchestrator.Context, w *work, until time.Duration, o
 		delete(r.resumed, w.ID)
 		w.Attempts--
 	}
+	w.kept = r.state.kept(w.SubSteps)
 	e := Event{Event: team.Event{Try: w.Attempts + 1}, Header: Header{Target: w.ID}, Percent: r.percent()}
 	if w.end != endless {
 		e.Left = shares.Step
@@ -125,8 +130,12 @@ func (r *run) attempts(c *orchestrator.Context, w *work) error {
 		if !ok || back.then == lost {
 			return err
 		}
-		w.feedback, w.ruling.why = append(w.feedback, back.why), back.why
-		tries = append(tries, w.ruling.try(cmp.Or(w.next.Agent, r.agent(Coder))))
+		w.ruling.why = back.why
+		try := w.ruling.try(cmp.Or(w.next.Agent, r.agent(Coder)))
+		if try.Err = back.failed; back.failed == nil {
+			w.feedback = append(w.feedback, back.why)
+		}
+		tries = append(tries, try)
 		if back.then == stuck {
 			return r.descend(c, w)
 		}
@@ -142,7 +151,7 @@ func (r *run) attempts(c *orchestrator.Context, w *work) error {
 		if err := r.late(c, w.end); errors.Is(err, errLate) {
 			return err
 		}
-		if err := r.restore(c, w.base); err != nil {
+		if err := r.restore(c, w.start); err != nil {
 			return err
 		}
 		r.moveStep(w.Step, moveRetry)
@@ -166,7 +175,7 @@ func (r *run) attempt(c *orchestrator.Context, w *work) error {
 func (r *run) stepGate(c *orchestrator.Context, w *work) error {
 	task := w.task()
 	gate, err := r.verify(c, review{
-		gate: gateStep, target: w.ID, judged: Coder, until: w.end,
+		gate: gateStep, target: w.ID, judged: Coder, until: w.end, revises: w.Depth == 0,
 		input: VerifyInput{Step: &task, Code: shownCode(w.Code), Tests: shownReport(w.Tests)},
 	})
 	w.Verification, w.ruling = gate.verdict, gate
@@ -194,7 +203,7 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	if err := r.late(c, w.end); err != nil {
 		return err
 	}
-	if err := r.restore(c, w.base); err != nil {
+	if err := r.restore(c, w.start); err != nil {
 		return err
 	}
 	if err := r.allow(c, "step/"+w.ID, moveSubPlanStarted); err != nil {
@@ -202,12 +211,12 @@ func (r *run) descend(c *orchestrator.Context, w *work) error {
 	}
 	r.moveStep(w.Step, moveDescend)
 	r.blocked(c, w.Step, why)
-	if err := r.subPlan(c, w.Step, w.end, w.feedback); err != nil {
+	if err := r.subPlan(c, w); err != nil {
 		return err
 	}
 	r.moveStep(w.Step, moveAscend)
 	r.fire(c, moveSubPlanDone)
-	w.Code = merged(r.state.steps(), func(s Step) bool { return slices.Contains(w.SubSteps, s.ID) })
+	w.Code = r.state.kept(w.SubSteps)
 	tests, _, err := r.test(c, w, OpCheck)
 	if err != nil {
 		return err

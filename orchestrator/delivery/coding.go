@@ -4,18 +4,21 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/page"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // code lets the coder do a step once, and judges the code. The error is a setback if it is
 // not accepted.
 func (r *run) code(c *orchestrator.Context, w *work) error {
+	if err := r.monitor(c, Coder, w.ID, w.end); err != nil {
+		return err
+	}
 	q, in := r.coding(c, w)
 	q.op, q.request, q.agent = OpCode, codeRequest, w.next.Agent
 	if !in.Guidance.fresh() {
@@ -29,7 +32,11 @@ func (r *run) code(c *orchestrator.Context, w *work) error {
 	if err != nil {
 		return err
 	}
-	w.Code = &got.value
+	whole := got.value
+	if w.kept != nil && whole.faults() == "" {
+		whole = w.kept.fixed(got.value)
+	}
+	w.Code, w.Tests, w.Verification = &whole, nil, nil
 	w.ruling, err = r.judgeCode(c, w, got, w.Code)
 	if err != nil {
 		return err
@@ -57,7 +64,10 @@ func (r *run) askCoder(c *orchestrator.Context, w *work, q call) (answered[CodeO
 		return got, err
 	}
 	if got.failed != nil {
-		return got, setback{then: refused, why: "the coder failed: " + prompt.OneLine(got.failed.Error())}
+		if in, ok := q.input.(CodeInput); ok {
+			r.guideAgain(Coder, in.Guidance)
+		}
+		return got, setback{then: refused, why: "the coder gave no answer", failed: got.failed}
 	}
 	r.tell(r.title(w.ID), got.value.turn())
 	blocked := "the coder is blocked: " + text.Cut(got.value.Reason, quoted)
@@ -80,6 +90,16 @@ func (r *run) needs(w *work) (done []doneStep) {
 			}
 		}
 	}
+	return append(done, r.done(w.SubSteps)...)
+}
+
+// done are the completed ones of the steps with those IDs.
+func (r *run) done(ids []string) (done []doneStep) {
+	for s := range r.state.steps() {
+		if s.Status == StepCompleted && slices.Contains(ids, s.ID) {
+			done = append(done, doneStep{s.task(), shownCode(s.Code)})
+		}
+	}
 	return done
 }
 
@@ -88,7 +108,7 @@ func (r *run) needs(w *work) (done []doneStep) {
 func (r *run) judgeCode(c *orchestrator.Context, w *work, changed answered[CodeOutput], whole *CodeOutput) (ruling, error) {
 	task := w.task()
 	job := review{
-		gate: gateCode, target: w.ID, judged: Coder, until: w.end, input: VerifyInput{Step: &task, Code: shownCode(whole)}, backup: changed.backup,
+		gate: gateCode, target: w.ID, judged: Coder, until: w.end, revises: w.Depth == 0, input: VerifyInput{Step: &task, Code: shownCode(whole)}, backup: changed.backup,
 	}
 	if why := whole.faults(); why != "" {
 		return r.reject(c, job, why)
@@ -178,6 +198,9 @@ func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n i
 	r.send(c, Header{Message: fixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
 	r.tell(r.title(w.ID), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(plan.Items)})
 	r.emit(c, eventFixStarted, Event{Event: team.Event{Try: n}, Header: Header{Target: w.ID}})
+	if err := r.monitor(c, Coder, w.ID, w.end); err != nil {
+		return ruling{}, err
+	}
 	q, in := r.coding(c, w)
 	q.op, q.request, q.agent = OpFix, codeFixRequest, cmp.Or(next.Agent, w.next.Agent)
 	in.Previous, in.Fix = shownCode(w.Code), &fixRequest{Items: plan.Items}

@@ -48,6 +48,16 @@ type Policy struct {
 	// reaches the threshold, and never for the goal. Nil leaves such work unverified.
 	AssumeScore *float64 `json:"assumeScore,omitempty" min:"0" max:"100"`
 
+	// Revisions is how often the planner may revise what has not begun of a root plan: after a
+	// step that failed or was skipped, and after a verdict that names later steps in Revise. It
+	// is at most the number of plans that Retries allow. 0: never.
+	Revisions int `json:"revisions,omitzero" min:"0" max:"100"`
+
+	// MonitorEvery is the time without a verdict after which the supervisor is asked how well
+	// the work still leads to the goal, before the next request to another member. Its score
+	// moves the level of intervention; it rejects nothing. 0: it is not asked.
+	MonitorEvery time.Duration `json:"monitorEvery,omitzero" min:"0"`
+
 	SkipTestReview       bool `json:"skipTestReview,omitzero"`       // true: reports of tests are not reviewed
 	SubPlanOnTestFailure bool `json:"subPlanOnTestFailure,omitzero"` // true: a step whose tests still fail gets a sub-plan; false: it has failed
 }
@@ -60,6 +70,10 @@ type Thresholds struct {
 	Test float64 `json:"test,omitzero" max:"100"`                       // score of a report of tests; 0: none
 	Step float64 `json:"step,omitzero" default:"70" min:"-1" max:"100"` // score of a step; 0: 70
 	Goal float64 `json:"goal,omitzero" default:"80" min:"-1" max:"100"` // score of the whole; 0: 80
+
+	// Coverage is the coverage, 0 to 100 percent, that a real run has to report for tests to
+	// pass; without a workspace it is the tester's. 0: any, and none.
+	Coverage float64 `json:"coverage,omitzero" min:"0" max:"100"`
 }
 
 // Bounds are sizes inside a run.

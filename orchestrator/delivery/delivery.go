@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
@@ -19,6 +18,13 @@ var definition = team.Definition[Config, Input, Outcome]{
 		team.Defaults(cfg)
 	},
 	Check: func(cfg Config, f *team.Faults) {
+		retries, own := defaultRetries, false
+		if cfg.Rules.Retrier != nil {
+			retries, own = cfg.Rules.Retrier.(Retries)
+			own = !own
+		}
+		most := retries.of(rolePlan).Max
+		f.If(!own && most > 0 && cfg.Policy.Revisions > most, "Policy.Revisions is %d, want at most Rules.Retrier.Plan.Max, %d", cfg.Policy.Revisions, most)
 		b := cfg.Bounds
 		f.If(b.MinSteps > b.MaxSteps && b.MaxSteps > 0, "Bounds.MinSteps is %d, want at most Bounds.MaxSteps, %d", b.MinSteps, b.MaxSteps)
 	},
@@ -48,6 +54,9 @@ type run struct {
 	last     *lastIteration       // nil: this is the first one
 	resumed  map[string]bool      // steps whose attempt the previous run did not finish
 	scores   map[string][]float64 // earlier scores by gate and piece of work
+	named    named                // later steps that verdicts on the last step name
+	looked   time.Duration        // time of the last look of the supervisor
+	changes  []string             // words of members since then
 	next     orchestrator.Again   // answer of the Retrier about this iteration
 	hostErr  error                // why rules of the host failed parts of the run
 }
@@ -99,30 +108,6 @@ func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context
 	r.kernel, c = team.Begin(c, s)
 	r.machine = team.NewMachine(r.kernel, "", phases, &r.state.Status)
 	return c
-}
-
-// continues copies what a previous run has done.
-func (r *run) continues(from State) {
-	s := &r.state
-	s.Plans, s.Iteration, s.Metrics = slices.Clone(from.Plans), max(1, from.Iteration), from.Metrics
-	s.Unverified, s.Snapshot, s.Unrestored = slices.Clone(from.Unverified), from.Snapshot, from.Snapshot != ""
-	r.plans = len(s.Plans)
-	root := s.root()
-	for i := range s.Plans {
-		p := &s.Plans[i]
-		p.Steps = slices.Clone(p.Steps)
-		if p.Status == stepInProgress && (root == nil || p.ID != root.ID) {
-			p.Status = StepFailed
-		}
-	}
-	if root == nil {
-		return
-	}
-	for i := range root.Steps {
-		if step := &root.Steps[i]; step.Status == stepInProgress || step.Status == StepBlocked && !step.skipped() {
-			step.Status, r.resumed[step.ID] = stepPending, step.Attempts > 0
-		}
-	}
 }
 
 // iterate returns nil when the goal is reached.
@@ -178,7 +163,7 @@ func (r *run) planned(c *orchestrator.Context, root *Plan) (id string, end time.
 		id = root.ID
 	} else if id, err = r.plan(c, planJob{
 		op: OpPlan, goal: r.state.PrimaryGoal, least: r.Bounds.MinSteps,
-		end: after(r.began, shares.Planning), until: r.limit - shares.Verification,
+		end: after(r.began, shares.Planning),
 	}); err != nil {
 		return "", 0, err
 	}

@@ -40,7 +40,7 @@ func higher(a, b Level) Level {
 
 // Escalating is what Rules.Ladder knows of a verdict.
 type Escalating struct {
-	Gate   string  // gate that the verdict is of
+	Gate   string  // gate that the verdict is of; "monitor": a look between verdicts, which passes
 	Target string  // ID of the plan or step; "goal": the whole
 	Score  float64 // score, 0 to 100; 0 if Local
 	Passed bool    // true: the work passed its gate

@@ -21,6 +21,7 @@ const (
 	EventStepCompleted  team.Kind = "delivery.step.completed"  // Target, Percent
 	EventStepFailed     team.Kind = "delivery.step.failed"     // Target, Text, Percent
 	EventStepBlocked    team.Kind = "delivery.step.blocked"    // Target, Text
+	EventPlanRevised    team.Kind = "delivery.plan.revised"    // Target, Text: the difference, "-" and "+" before each step; Percent
 	eventFixStarted     team.Kind = "delivery.fix.started"     // Target, Try: number of the fix
 	eventFixFinished    team.Kind = "delivery.fix.finished"    // Target, Try, Text: "": the fix was accepted
 	EventBudgetExceeded team.Kind = "delivery.budget.exceeded" // Target, Text: which time is up
@@ -108,7 +109,7 @@ func (r *run) send(c *orchestrator.Context, h Header, payload any) string {
 	h.Depth = max(0, len(h.PlanPath)-1)
 	r.state.EventLog = append(r.state.EventLog, h)
 	if extra := len(r.state.EventLog) - keptHeaders; extra > 0 {
-		r.state.EventLog = slices.Delete(r.state.EventLog, 0, extra)
+		r.state.EventLog = r.state.EventLog[extra:] // append moves the rest once in many messages
 		r.state.Dropped += extra
 	}
 	e := Event{Header: h}
@@ -134,6 +135,7 @@ func (r *run) tell(title string, turn page.Turn) {
 		*course = append(*course, page.Step{Title: title})
 	}
 	last := &(*course)[len(*course)-1]
+	r.changed(last.Title, turn)
 	last.Turns = append(last.Turns, turn)
 	if r.turns++; r.turns > keptTurns {
 		r.turns -= len((*course)[0].Turns)
@@ -147,6 +149,11 @@ func (r *run) percent() *int {
 	if root == nil {
 		return nil
 	}
-	finished := slices.DeleteFunc(slices.Clone(root.Steps), Step.open)
-	return new(100 * len(finished) / max(len(root.Steps), 1))
+	finished := 0
+	for i := range root.Steps {
+		if !root.Steps[i].open() {
+			finished++
+		}
+	}
+	return new(100 * finished / max(len(root.Steps), 1))
 }

@@ -40,6 +40,7 @@ const (
 	GateTest          = gateTest
 	GateStep          = gateStep
 	GateGoal          = gateGoal
+	GateMonitor       = gateMonitor
 	RealRun           = "run"
 	Completed         = phaseCompleted
 	PlanResponse      = planResponse

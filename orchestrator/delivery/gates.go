@@ -46,6 +46,7 @@ type Verdict struct {
 	GoalAlignment  string   `json:"goalAlignment,omitempty"`  // relation to the goal, in words
 	Reason         string   `json:"reason,omitempty"`         // why it is judged so
 	Recommendation string   `json:"recommendation,omitempty"` // advice for the next try
+	Revise         []int    `json:"revise,omitempty"`         // numbers of later steps of the plan that should change, see Policy.Revisions
 	Local          bool     `json:"local,omitempty"`          // true: rejected by a rule, without a model
 	Level          Level    `json:"level,omitempty"`          // level to which it led
 }
@@ -109,5 +110,30 @@ func (t TestResult) with(run TestResult) TestResult {
 	t.Reason = cmp.Or(run.Reason, t.Reason)
 	t.Ran, t.Output = run.Ran, run.Output
 	t.Issues = slices.Concat(run.Issues, t.Issues)
+	t.Coverage = cmp.Or(run.Coverage, t.Coverage)
+	return t
+}
+
+// covering is a report that has not passed if the coverage of the real run is below least, or
+// its own where run is nil. 0: any is enough.
+func (t TestResult) covering(least float64, run *TestResult) TestResult {
+	coverage := t.Coverage
+	if run != nil {
+		coverage = run.Coverage
+	}
+	if least <= 0 || coverage != nil && *coverage >= least {
+		return t
+	}
+	lacks := fmt.Sprintf("the coverage is not known, and %v percent are needed", least)
+	if coverage != nil {
+		lacks = fmt.Sprintf("the coverage is %v percent, and %v are needed", *coverage, least)
+	}
+	t.Issues = append(slices.Clone(t.Issues), Issue{Severity: "major", Category: "other", Description: lacks})
+	if t.FixPlan != nil && len(t.FixPlan.Items) > 0 {
+		t.FixPlan = &FixPlan{Items: append(slices.Clone(t.FixPlan.Items), lacks)}
+	}
+	if t.Passed {
+		t.Passed, t.Reason = false, lacks
+	}
 	return t
 }

@@ -71,7 +71,7 @@ type project struct {
 }
 
 var good = map[string]any{
-	"plan": steps(2), "subplan": steps(1), "code": code(), "fix": code(), "check": passed, "integrate": passed,
+	"plan": steps(2), "subplan": steps(1), "revise": object{"steps": []object{}}, "verify monitor": marks(90), "code": code(), "fix": code(), "check": passed, "integrate": passed,
 	"verify plan": marks(90), "verify code": marks(90), "verify test": marks(90), "verify step": marks(90), "verify goal": marks(90),
 }
 
@@ -84,6 +84,9 @@ func (a asked) total() (n int) {
 	}
 	return n
 }
+
+// of is how often a kind was asked.
+func (a asked) of(kind string) int { return len(a[kind]) }
 
 // played is the result of a run.
 type played struct {

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -213,21 +214,38 @@ func (s State) root() *Plan {
 }
 
 // steps are the steps of all approved plans, in order.
-func (s State) steps() (all []Step) {
-	for _, p := range s.Plans {
-		if p.Approved {
-			all = append(all, p.Steps...)
+func (s State) steps() iter.Seq[*Step] {
+	return func(yield func(*Step) bool) {
+		for i := range s.Plans {
+			if s.Plans[i].Approved && !each(s.Plans[i].Steps, yield) {
+				return
+			}
 		}
 	}
-	return all
+}
+
+// each yields steps until yield returns false.
+func each(steps []Step, yield func(*Step) bool) bool {
+	for i := range steps {
+		if !yield(&steps[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // countSteps counts the steps of all approved plans anew.
 func (r *run) countSteps() {
-	m, steps := &r.state.Metrics, r.state.steps()
-	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = len(steps), count(steps, StepCompleted), count(steps, StepFailed), 0
-	for _, s := range steps {
-		if s.skipped() {
+	m := &r.state.Metrics
+	m.TotalSteps, m.CompletedSteps, m.FailedSteps, m.BlockedSteps = 0, 0, 0, 0
+	for s := range r.state.steps() {
+		m.TotalSteps++
+		switch {
+		case s.Status == StepCompleted:
+			m.CompletedSteps++
+		case s.Status == StepFailed:
+			m.FailedSteps++
+		case s.skipped():
 			m.BlockedSteps++
 		}
 	}
@@ -235,13 +253,18 @@ func (r *run) countSteps() {
 
 // achieved reports whether a step of a root plan was completed, in any iteration.
 func (s State) achieved() bool {
-	return slices.ContainsFunc(s.steps(), func(step Step) bool { return step.Depth == 0 && step.Status == StepCompleted })
+	for step := range s.steps() {
+		if step.Depth == 0 && step.Status == StepCompleted {
+			return true
+		}
+	}
+	return false
 }
 
 // summaries are the steps of all approved plans, without their work.
 func (s State) summaries() []StepSummary {
 	list := []StepSummary{}
-	for _, step := range s.steps() {
+	for step := range s.steps() {
 		list = append(list, step.summary())
 	}
 	return list

@@ -43,7 +43,7 @@ func Page(o Outcome) (string, error) {
 func (o Outcome) Result() string {
 	var code CodeOutput
 	if root := o.State.root(); root != nil {
-		code = *merged(root.Steps, func(s Step) bool { return s.Status == StepCompleted })
+		code = *merged(func(yield func(*Step) bool) { each(root.Steps, yield) }, func(s *Step) bool { return s.Status == StepCompleted })
 	}
 	var b strings.Builder
 	for _, f := range slices.Concat(code.Files, code.Tests) {
@@ -103,9 +103,9 @@ func (v Verdict) mark() *page.Score {
 
 // title is the name of a target in words.
 func (r *run) title(id string) string {
-	for _, p := range r.state.Plans {
-		for _, s := range p.Steps {
-			if s.ID == id {
+	for i := range r.state.Plans {
+		for j := range r.state.Plans[i].Steps {
+			if s := &r.state.Plans[i].Steps[j]; s.ID == id {
 				return id + ": " + text.Shorten(text.OneLine(s.Description), 120)
 			}
 		}
@@ -119,7 +119,10 @@ func (r *run) title(id string) string {
 // turn is a verdict with the reason why the work is rejected; "": it passes.
 func (v Verdict) turn(why string) page.Turn {
 	turn := page.Turn{Who: "Supervisor", What: v.Kind + " approved", Score: v.mark()}
-	if why != "" {
+	switch {
+	case v.Kind == gateMonitor:
+		turn.What = "looked"
+	case why != "":
 		turn.What = v.Kind + " rejected"
 	}
 	if v.Local {

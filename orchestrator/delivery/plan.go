@@ -20,6 +20,7 @@ type Plan struct {
 	ParentPlanID     string     `json:"parentPlanId,omitempty"` // ID of the plan whose step it is for; "": it is a root
 	Status           StepStatus `json:"status"`                 // state in which it is
 	Approved         bool       `json:"approved,omitempty"`     // true: it was executed
+	Revisions        int        `json:"revisions,omitempty"`    // number of times that its rest was revised, or was to be
 	CurrentStepIndex int        `json:"currentStepIndex"`       // index of the step that began last
 }
 
@@ -94,10 +95,15 @@ func (p Plan) faults(least, most int, rejected *Plan) (faults []string) {
 	return faults
 }
 
+// same reports whether two steps are the same work.
+func (s Step) same(o Step) bool {
+	return s.Number == o.Number && s.Description == o.Description && s.Complexity == o.Complexity && slices.Equal(s.DependsOn, o.DependsOn)
+}
+
 // same reports whether two plans have the same steps.
 func (p Plan) same(other Plan) bool {
 	return slices.EqualFunc(p.Steps, other.Steps, func(a, b Step) bool {
-		return a.Number == b.Number && a.Description == b.Description && a.Complexity == b.Complexity && slices.Equal(a.DependsOn, b.DependsOn)
+		return a.same(b)
 	})
 }
 

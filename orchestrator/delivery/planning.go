@@ -17,8 +17,7 @@ import (
 type planJob struct {
 	op         string // OpPlan or OpSubPlan
 	goal       string
-	end        time.Duration // after which no further plan is asked for
-	until      time.Duration // after which no call begins
+	end        time.Duration // after which no call begins
 	least      int           // steps
 	parentPlan string        // plan that a sub-plan is for; "": a root plan
 	parentStep *Step
@@ -81,7 +80,10 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 		return nil, ruling{}, err
 	}
 	if answer.failed != nil {
-		return nil, ruling{}, team.Fail(ErrPlanning, "planning: the planner failed: %w", answer.failed)
+		if j.parentStep != nil { // its reason is shown to models, which are told nothing of errors of calls
+			return nil, ruling{}, team.Fail(ErrPlanning, "planning: the planner gave no answer")
+		}
+		return nil, ruling{}, plannerFailed(answer.failed)
 	}
 	if j.parentStep == nil {
 		r.tell("Plan", answer.value.turn("plan"))
@@ -90,7 +92,7 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 	}
 	p := r.newPlan(c, j, answer.value)
 	w := review{
-		gate: gatePlan, target: p.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.until,
+		gate: gatePlan, target: p.ID, piece: fmt.Sprint(r.state.Iteration, " ", j.target()), judged: Planner, until: j.end,
 		input: VerifyInput{Plan: p.bare()}, backup: answer.backup,
 	}
 	var gate ruling
@@ -104,10 +106,19 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 			return p, gate, nil
 		}
 	}
-	if tolerated(err) == nil {
+	if tolerated(err) == nil || errors.Is(err, errLate) {
 		r.movePlan(p.ID, moveFail)
 	}
 	return p, gate, err
+}
+
+// plannerFailed is the error of a planner that gave no plan. An error of its own that reads
+// like one of the run keeps only its words.
+func plannerFailed(err error) error {
+	if orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) {
+		return team.Fail(ErrPlanning, "planning: the planner failed: %s", err.Error())
+	}
+	return team.Fail(ErrPlanning, "planning: the planner failed: %w", err)
 }
 
 // approve has a plan executed that passed its gate, or has no grade.
@@ -140,6 +151,9 @@ func (j planJob) target() string {
 
 // askPlan asks the planner once.
 func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[planAnswer], error) {
+	if err := r.monitor(c, Planner, j.target(), j.end); err != nil {
+		return answered[planAnswer]{}, err
+	}
 	r.plans++
 	if r.plans > 1 {
 		r.state.Metrics.ReplanCount++
@@ -156,7 +170,7 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 		data.Rejected = false
 	}
 	q := call{
-		role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.until,
+		role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.end,
 		request: planRequest, reply: planResponse, data: data, input: in,
 	}
 	if j.parentStep != nil {
@@ -169,27 +183,34 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 func (r *run) newPlan(c *orchestrator.Context, j planJob, a planAnswer) *Plan {
 	p := Plan{ID: fmt.Sprintf("p%d", len(r.state.Plans)+1), Goal: j.goal, Analysis: a.Analysis, Steps: []Step{}, ParentPlanID: j.parentPlan}
 	p.Status = stepPending
-	most, parent := 0, ""
-	if retries, ok := r.Rules.Retrier.(Retries); ok {
-		most = retries.of(roleStep).Max
-	}
+	parent := ""
 	if j.parentStep != nil {
 		p.Depth, parent = j.parentStep.Depth+1, j.parentStep.ID
 	}
-	for _, s := range a.Steps {
-		known := strings.ToLower(strings.TrimSpace(s.Complexity))
-		if !slices.Contains([]string{"simple", medium, "complex"}, known) {
-			r.warn(c, "complexity", fmt.Sprintf("%s.s%d", p.ID, s.Number), "its complexity is %q: it counts as medium", s.Complexity)
-			known = medium
-		}
-		p.Steps = append(p.Steps, Step{
-			ID: fmt.Sprintf("%s.s%d", p.ID, s.Number), Number: s.Number, Description: s.Description, Complexity: known,
-			DependsOn: s.DependsOn, Status: stepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: most,
-		})
-	}
+	p.Steps = r.newSteps(c, p, parent, renumbered(a.Steps, nil))
 	r.state.Plans = append(r.state.Plans, p)
 	r.state.CurrentPlan = p.ID
 	return &p
+}
+
+// newSteps makes steps of plan p from an answer; parent is the ID of the step that p is for.
+func (r *run) newSteps(c *orchestrator.Context, p Plan, parent string, answers []stepAnswer) []Step {
+	most, steps := 0, []Step{}
+	if retries, ok := r.Rules.Retrier.(Retries); ok {
+		most = retries.of(roleStep).Max
+	}
+	for _, s := range answers {
+		id, known := fmt.Sprintf("%s.s%d", p.ID, s.Number), strings.ToLower(strings.TrimSpace(s.Complexity))
+		if !slices.Contains([]string{"simple", medium, "complex"}, known) {
+			r.warn(c, "complexity", id, "its complexity is %q: it counts as medium", s.Complexity)
+			known = medium
+		}
+		steps = append(steps, Step{
+			ID: id, Number: s.Number, Description: s.Description, Complexity: known,
+			DependsOn: s.DependsOn, Status: stepPending, Depth: p.Depth, ParentStepID: parent, MaxAttempts: most,
+		})
+	}
+	return steps
 }
 
 // movePlan fires an event of a plan.
@@ -198,12 +219,16 @@ func (r *run) movePlan(id string, on move) {
 }
 
 // subPlan makes and executes a sub-plan for a step. The error is a setback if it fails.
-func (r *run) subPlan(c *orchestrator.Context, s *Step, end time.Duration, reasons []string) error {
+func (r *run) subPlan(c *orchestrator.Context, w *work) error {
+	s, end := w.Step, w.end
 	parent := r.state.PlanStack[len(r.state.PlanStack)-1]
 	r.fire(c, moveSubPlanStarted)
 	id, err := r.plan(c, planJob{
-		op: OpSubPlan, goal: s.Description, end: end, until: end, least: 1, parentPlan: parent, parentStep: s,
-		blocked: &Blocked{Step: s.task(), Attempts: s.Attempts, Reasons: reasons, Plan: *r.state.plan(parent).bare(), Depth: s.Depth},
+		op: OpSubPlan, goal: s.Description, end: end, least: 1, parentPlan: parent, parentStep: s,
+		blocked: &Blocked{
+			Step: s.task(), Attempts: s.Attempts, Reasons: slices.Concat([]string{}, w.feedback), Done: r.done(s.SubSteps),
+			Plan: *r.state.plan(parent).around(s.ID), Depth: s.Depth,
+		},
 	})
 	if errors.Is(err, ErrPlanning) {
 		r.fire(c, moveSubPlanFailed)

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,8 +47,8 @@ func (r *run) broken(c *orchestrator.Context, op string, err error) error {
 	if err = r.cause(c, err); stops(err) {
 		return err
 	}
-	why := fmt.Sprintf("the workspace could not %s: %s", op, prompt.OneLine(err.Error()))
-	r.warn(c, "workspace", op, "%s", why)
+	why := "the workspace could not " + op
+	r.warn(c, "workspace", op, "%s: %s", why, err)
 	return setback{then: lost, why: why}
 }
 
@@ -67,6 +68,15 @@ func (r *run) keep(c *orchestrator.Context, w *work) error {
 	if err == nil && r.state.Snapshot == "" {
 		r.state.Snapshot = snap.ID // before the first step of all
 	}
+	if w.start = w.base; err != nil || w.kept == nil {
+		return r.broken(c, OpSnapshot, err)
+	}
+	why, err := r.apply(c, *w.kept)
+	if err != nil || why != "" {
+		return cmp.Or[error](err, setback{then: lost, why: why})
+	}
+	snap, err = project[Snapshot](r, c, OpSnapshot, w.end, SnapshotRequest{})
+	w.start = snap.ID
 	return r.broken(c, OpSnapshot, err)
 }
 

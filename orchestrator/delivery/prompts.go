@@ -15,6 +15,7 @@ var ownPrompts embed.FS
 const (
 	OpPlan      = "plan"
 	OpSubPlan   = "subplan"
+	OpRevise    = "revise" // the planner: the steps of a plan that have not begun
 	OpCode      = "code"
 	OpFix       = "fix"
 	OpCheck     = "check"     // the tester: the work on a step
@@ -31,6 +32,7 @@ type promptData struct {
 	MinSteps, MaxSteps int
 	Iteration          int
 	Rejected, Ran      bool
+	Revisions          bool  // true: a verdict can name later steps
 	Level              Level // level of the guidance; "": there is none
 	Issues, AbortAt    int
 }
@@ -39,7 +41,7 @@ type promptData struct {
 func samples() map[string][]any {
 	samples := map[string][]any{}
 	for name, ops := range map[string][]string{
-		"plan.tmpl": {OpPlan, OpSubPlan}, "code.tmpl": {OpCode, OpFix}, "test.tmpl": {OpCheck, OpIntegrate}, "guidance.tmpl": {OpPlan},
+		"plan.tmpl": {OpPlan, OpSubPlan, OpRevise}, "code.tmpl": {OpCode, OpFix}, "test.tmpl": {OpCheck, OpIntegrate}, "guidance.tmpl": {OpPlan},
 	} {
 		for _, op := range ops {
 			for _, level := range slices.Concat([]Level{""}, levels) {
@@ -47,8 +49,8 @@ func samples() map[string][]any {
 			}
 		}
 	}
-	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, gateGoal} {
-		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate})
+	for _, gate := range []string{gatePlan, gateCode, gateTest, gateStep, gateGoal, gateMonitor} {
+		samples["verify.tmpl"] = append(samples["verify.tmpl"], promptData{Op: OpVerify, Gate: gate}, promptData{Op: OpVerify, Gate: gate, Revisions: true})
 	}
 	return samples
 }
@@ -69,17 +71,19 @@ type PlanInput struct {
 	Rejected *Plan             `json:"rejected,omitempty"` // plan before it, which was rejected; nil: none
 	Reasons  []string          `json:"reasons,omitempty"`  // why plans were rejected
 	Blocked  *Blocked          `json:"blocked,omitempty"`  // step that a sub-plan is for; nil: a root plan
+	Revise   *revision         `json:"revise,omitempty"`   // plan whose rest may change; nil: a new plan
 	Last     *lastIteration    `json:"last,omitempty"`     // iteration before; nil: this is the first
 	Guidance *guidance         `json:"guidance,omitempty"` // correction of the supervisor; nil: none
 }
 
 // Blocked is a step that a sub-plan is for.
 type Blocked struct {
-	Step     Task     `json:"step"`     // the step
-	Attempts int      `json:"attempts"` // number of attempts at it
-	Reasons  []string `json:"reasons"`  // why they were not accepted
-	Plan     Plan     `json:"plan"`     // plan to which it belongs, without work
-	Depth    int      `json:"depth"`    // depth of that plan
+	Step     Task       `json:"step"`           // the step
+	Attempts int        `json:"attempts"`       // number of attempts at it
+	Reasons  []string   `json:"reasons"`        // why they were not accepted
+	Done     []doneStep `json:"done,omitempty"` // steps of a sub-plan before that are completed; the workspace has their code
+	Plan     Plan       `json:"plan"`           // plan to which it belongs, without work: its 20 steps around this one
+	Depth    int        `json:"depth"`          // depth of that plan
 }
 
 // lastIteration is the result of an iteration.
@@ -138,16 +142,18 @@ type TestInput struct {
 
 // VerifyInput is what a supervisor gets.
 type VerifyInput struct {
-	Gate      string            `json:"gate"`              // gate that the work has to pass: "plan", "code", "test", "step" or "goal"
-	Threshold float64           `json:"threshold"`         // score that passes, 0 to 100; 0: any
-	Goal      string            `json:"goal"`              // goal of the run
-	Context   map[string]string `json:"context,omitempty"` // texts of the Input, by name
-	Plan      *Plan             `json:"plan,omitempty"`    // plan to judge, without work; nil: none
-	Step      *Task             `json:"step,omitempty"`    // step to judge, or whose code or report; nil: none
-	Code      *CodeOutput       `json:"code,omitempty"`    // code to judge; nil: none
-	Tests     *TestResult       `json:"tests,omitempty"`   // report of tests; nil: none
-	Steps     []StepSummary     `json:"steps"`             // steps of all plans so far
-	Last      []Verdict         `json:"last,omitempty"`    // last five verdicts
+	Gate      string            `json:"gate"`                // gate that the work has to pass: "plan", "code", "test", "step" or "goal"; "monitor": none, see Policy.MonitorEvery
+	Threshold float64           `json:"threshold"`           // score that passes, 0 to 100; 0: any
+	Goal      string            `json:"goal"`                // goal of the run
+	Context   map[string]string `json:"context,omitempty"`   // texts of the Input, by name
+	Plan      *Plan             `json:"plan,omitempty"`      // plan to judge, without work; nil: none
+	Step      *Task             `json:"step,omitempty"`      // step to judge, or whose code or report; nil: none
+	Code      *CodeOutput       `json:"code,omitempty"`      // code to judge; nil: none
+	Tests     *TestResult       `json:"tests,omitempty"`     // report of tests; nil: none
+	Steps     []StepSummary     `json:"steps"`               // steps of the run: the last that have begun, and the next, 20 in all
+	StepsLeft int               `json:"stepsLeft,omitempty"` // number of steps of the run that Steps leaves out
+	Last      []Verdict         `json:"last,omitempty"`      // last five verdicts
+	Changes   []string          `json:"changes,omitempty"`   // words of members since the last verdict; only for Gate "monitor"
 }
 
 // The answers of roles; a coder's is a CodeOutput.
@@ -178,6 +184,7 @@ type (
 		GoalAlignment  string   `json:"goalAlignment,omitempty"`
 		Reason         string   `json:"reason,omitempty"`
 		Recommendation string   `json:"recommendation,omitempty"`
+		Revise         []int    `json:"revise,omitempty"`
 	}
 )
 
@@ -214,6 +221,52 @@ func shownReport(t *TestResult) *TestResult {
 	out := *t
 	out.Output = text.Cut(t.Output, shownBytes)
 	return &out
+}
+
+// shownSteps is how many steps of a run later requests name, so that a request costs the same
+// however long the run is.
+const shownSteps = 20
+
+// recent are the last steps of approved plans that have begun, and the next ones of the root
+// plan and of those under it: shownSteps of them. left is the number of the others.
+func (s State) recent() (list []StepSummary, left int) {
+	var begun, next []*Step
+	current := map[string]bool{}
+	for _, id := range s.PlanStack {
+		current[id] = true
+	}
+	total := 0
+	for i := range s.Plans {
+		p := &s.Plans[i]
+		for j := range p.Steps {
+			step := &p.Steps[j]
+			switch {
+			case !p.Approved:
+			case step.Status != stepPending:
+				begun = append(begun, step)
+				total++
+			default:
+				if current[p.ID] && len(next) < shownSteps/2 {
+					next = append(next, step)
+				}
+				total++
+			}
+		}
+	}
+	begun = begun[max(0, len(begun)+len(next)-shownSteps):]
+	list = []StepSummary{}
+	for _, step := range slices.Concat(begun, next) {
+		list = append(list, step.summary())
+	}
+	return list, total - len(list)
+}
+
+// around is a plan without its work, with shownSteps of its steps around one.
+func (p Plan) around(id string) *Plan {
+	at := slices.IndexFunc(p.Steps, func(s Step) bool { return s.ID == id })
+	from := max(0, min(at-shownSteps/2, len(p.Steps)-shownSteps))
+	p.Steps = p.Steps[from:min(from+shownSteps, len(p.Steps))]
+	return p.bare()
 }
 
 // bare is a plan without its work.

@@ -172,7 +172,7 @@ func (r *run) part(err error) error {
 	if code := agent.ErrorOf(err).Codes[0]; r.hostErr == nil || !errors.Is(r.hostErr, code) {
 		r.hostErr = errors.Join(r.hostErr, err)
 	}
-	return setback{lost, prompt.OneLine(err.Error()), err}
+	return setback{then: lost, why: prompt.OneLine(err.Error()), err: err}
 }
 
 // allow asks the Permit about a move of the run, before the work that it stands for. path

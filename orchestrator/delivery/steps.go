@@ -26,17 +26,20 @@ func (r *run) moveStep(s *Step, on move) { r.stepMachine(s).Fire(nil, on) }
 func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) error {
 	r.state.PlanStack = append(r.state.PlanStack, id)
 	r.state.CurrentPlan = id
-	steps := r.state.plan(id).Steps
-	failed := count(steps, StepFailed)
-	for ; failed < r.Bounds.FailedSteps; failed = count(steps, StepFailed) {
+	failed := 0
+	for {
+		steps := r.state.plan(id).Steps // a revision replaces them
+		if failed = count(steps, StepFailed); failed >= r.Bounds.FailedSteps {
+			break
+		}
 		i, lacks, err := r.nextStep(c, id, steps)
 		if i < 0 || err != nil {
 			return err
 		}
 		s := &steps[i]
 		r.state.plan(id).CurrentStepIndex = i
-		if lacks > 0 {
-			r.skip(c, s, lacks)
+		if lacks != nil {
+			r.skip(c, s, *lacks)
 		} else {
 			if err := r.late(c, until); err != nil {
 				if errors.Is(err, errLate) {
@@ -51,6 +54,9 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) e
 		if s.Depth > 0 && s.Status != StepCompleted {
 			return setback{then: lost, why: fmt.Sprintf("step %d of its sub-plan: %s", s.Number, s.FailReason)}
 		}
+		if err := r.revise(c, id, *s, until); err != nil {
+			return err
+		}
 	}
 	r.send(c, Header{Message: escalationSent, From: conductor, To: Supervisor, Target: id}, Escalation{Issues: failed, Level: LevelRefocus})
 	return nil
@@ -58,8 +64,8 @@ func (r *run) execute(c *orchestrator.Context, id string, until time.Duration) e
 
 // count counts the steps in a state.
 func count(steps []Step, status StepStatus) (n int) {
-	for _, s := range steps {
-		if s.Status == status {
+	for i := range steps {
+		if steps[i].Status == status {
 			n++
 		}
 	}
@@ -67,68 +73,23 @@ func count(steps []Step, status StepStatus) (n int) {
 }
 
 // nextStep returns the position of the step that is next; -1: none is left. If it cannot be
-// done, lacks is the number of the step that it needs.
-func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position, lacks int, err error) {
+// done, lacks is the number of the step that it needs; nil: it can be.
+func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (position int, lacks *int, err error) {
 	first, nodes := ready(steps)
 	if first < 0 {
-		return -1, 0, nil
+		return -1, nil, nil
 	}
-	if lacks := lostNeed(steps, steps[first]); lacks > 0 {
-		return first, lacks, nil
+	if lacks, found := lostNeed(steps, byNumber(steps), &steps[first]); found {
+		return first, &lacks, nil
 	}
 	order, err := team.Rule(r.kernel, c, id, "Rules.Scheduler", func() ([]routing.Node, error) {
 		order := r.Rules.Scheduler.Order(slices.Clone(nodes), routing.Moment{Now: c.Now()})
 		return order, misordered(order, nodes)
 	})
 	if err != nil {
-		return -1, 0, r.part(err)
+		return -1, nil, r.part(err)
 	}
-	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), 0, nil
-}
-
-// ready returns the steps whose needs are completed, and the position of the lowest number among
-// those whose needs have ended; -1: no step is left.
-func ready(steps []Step) (first int, nodes []routing.Node) {
-	first = -1
-	for i, s := range steps {
-		waits := func(o Step) bool { return o.Status == stepPending && slices.Contains(s.DependsOn, o.Number) }
-		if s.Status != stepPending || slices.ContainsFunc(steps, waits) {
-			continue
-		}
-		if first < 0 || s.Number < steps[first].Number {
-			first = i
-		}
-		if lostNeed(steps, s) == 0 {
-			nodes = append(nodes, routing.Node{ID: s.ID, Number: s.Number, Phase: s.Complexity, State: routing.Ready})
-		}
-	}
-	return first, nodes
-}
-
-// misordered returns what is wrong with the order of ready steps, or nil.
-func misordered(order, ready []routing.Node) error {
-	if len(order) == 0 {
-		return errors.New("it holds all steps back while none is worked on, so the plan is stuck")
-	}
-	seen := map[string]bool{}
-	for _, n := range order {
-		if seen[n.ID] || !slices.ContainsFunc(ready, func(o routing.Node) bool { return o.ID == n.ID }) {
-			return fmt.Errorf("it returns %q, which is not ready or there twice", n.ID)
-		}
-		seen[n.ID] = true
-	}
-	return nil
-}
-
-// lostNeed is the number of a step that s needs and that was not completed; 0: there is
-// none.
-func lostNeed(steps []Step, s Step) int {
-	for _, needed := range steps {
-		if needed.Status != StepCompleted && slices.Contains(s.DependsOn, needed.Number) {
-			return needed.Number
-		}
-	}
-	return 0
+	return slices.IndexFunc(steps, func(s Step) bool { return s.ID == order[0].ID }), nil, nil
 }
 
 // skip blocks a step, because one that it needs was not completed.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"github.com/convene-go/convene/orchestrator"
-	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // test lets the tester test a step, or the whole for OpIntegrate, beside a real run, and the
@@ -32,6 +31,9 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (gate ruling, re
 	if real != nil {
 		report = report.with(*real)
 	}
+	if got.failed == nil {
+		report = report.covering(r.Policy.Thresholds.Coverage, real)
+	}
 	if w.Step != nil {
 		w.Tests = &report
 	}
@@ -39,7 +41,7 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (gate ruling, re
 	if got.failed == nil {
 		var reviewed ruling
 		reviewed, err = r.verify(c, review{
-			gate: gateTest, target: w.target(), judged: Tester, until: w.end, backup: got.backup,
+			gate: gateTest, target: w.target(), judged: Tester, until: w.end, revises: w.Step != nil && w.Depth == 0, backup: got.backup,
 			input: VerifyInput{Step: in.Step, Code: in.Code, Tests: shownReport(&report)},
 		})
 		if reviewed.standing == rejected {
@@ -53,6 +55,9 @@ func (r *run) test(c *orchestrator.Context, w *work, op string) (gate ruling, re
 
 // askTester asks the tester for a report. Without one, the value has the reason.
 func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInput) (answered[TestResult], error) {
+	if err := r.monitor(c, Tester, w.target(), w.end); err != nil {
+		return answered[TestResult]{}, err
+	}
 	q := call{role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: testRequest, reply: testResponse}
 	in.Guidance, q.data.Ran = r.guided(Tester, &q.data), in.Run != nil
 	q.input = in
@@ -62,7 +67,8 @@ func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInpu
 	switch {
 	case err != nil:
 	case got.failed != nil:
-		report.Reason = "the tester failed: " + prompt.OneLine(got.failed.Error())
+		r.guideAgain(Tester, in.Guidance)
+		report.Reason = "the tester gave no answer"
 	default:
 		r.tell(r.title(w.target()), a.turn())
 	}

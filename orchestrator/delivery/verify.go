@@ -51,13 +51,14 @@ func (g ruling) try(agent string) orchestrator.Try {
 
 // review is work for the supervisor to judge.
 type review struct {
-	gate   string
-	target string
-	piece  string // name that all tries of the work have in common; "": target
-	judged Role   // role to correct
-	until  time.Duration
-	input  VerifyInput // work, without what all gates get
-	backup bool        // the work is from Rules.Fallback
+	gate    string
+	target  string
+	piece   string // name that all tries of the work have in common; "": target
+	judged  Role   // role to correct
+	until   time.Duration
+	input   VerifyInput // work, without what all gates get
+	revises bool        // the verdict can name later steps: it is on a step of a root plan
+	backup  bool        // the work is from Rules.Fallback
 }
 
 // verify asks for a verdict on work, and returns the ruling.
@@ -100,21 +101,29 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error) {
 	in := w.input
 	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
-	in.Steps, in.Last = r.state.summaries(), r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
+	in.Last = r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
+	in.Steps, in.StepsLeft = r.state.recent()
 	if own := r.Rules.Graders.of(w.gate); own != nil {
+		if err := r.late(c, w.until); err != nil {
+			return answered[Verdict]{}, err
+		}
 		ask := func() (Verdict, error) { return own.Grade(c, in) }
 		v, failed, err := team.Grade(r.kernel, c, w.target, "Rules.Graders."+w.gate, ask, Verdict.scored)
 		return answered[Verdict]{value: v, failed: failed}, r.part(err)
 	}
 	got, err := ask[verdictAnswer](r, c, call{
 		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: w.target, until: w.until, request: verifyRequest, reply: verifyResponse,
-		data: promptData{Gate: w.gate, Threshold: in.Threshold}, input: in, noFallback: w.gate == gateGoal,
+		data: promptData{Gate: w.gate, Threshold: in.Threshold, Revisions: w.revises && r.Policy.Revisions > 0}, input: in, noFallback: w.gate == gateGoal,
 	})
-	a := got.value
-	return answered[Verdict]{Verdict{
+	return answered[Verdict]{got.value.verdict(), got.backup, got.failed}, err
+}
+
+// verdict is the answer as a Verdict.
+func (a verdictAnswer) verdict() Verdict {
+	return Verdict{
 		Approved: a.Approved, Score: a.Score, Findings: a.Findings, Evidence: a.Evidence, Progress: a.Progress,
-		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation,
-	}, got.backup, got.failed}, err
+		GoalAlignment: a.GoalAlignment, Reason: a.Reason, Recommendation: a.Recommendation, Revise: a.Revise,
+	}
 }
 
 // scored returns what is wrong with the score of a host's verdict, or nil.
@@ -154,14 +163,10 @@ func (r *run) reject(c *orchestrator.Context, w review, why string) (ruling, err
 // level. The error is errAborted, or that of the Ladder.
 func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string) error {
 	e := &r.state.Escalation
-	v.Threshold = r.Policy.Thresholds.of(v.Kind)
 	before, passed := cmp.Or(e.Level, LevelNone), why == ""
-	if passed {
-		e.Issues = 0
-		r.state.Metrics.VerificationsPassed++
-	} else {
-		e.Issues++
-		r.state.Metrics.VerificationsFailed++
+	r.looked, r.changes = c.Elapsed(), nil
+	if v.Kind != gateMonitor { // a look passes no gate
+		r.count(v, why)
 	}
 	s := Escalating{Gate: v.Kind, Target: v.Target, Score: v.Score, Passed: passed, Local: v.Local, Issues: e.Issues, Before: e.Level}
 	level, broken := team.Decide(r.kernel, c, v.Target, "Rules.Ladder", r.Rules.Ladder, s, levels...)
@@ -195,6 +200,19 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	return nil
 }
 
+// count counts a verdict, which rejects the work if why is not empty.
+func (r *run) count(v *Verdict, why string) {
+	v.Threshold = r.Policy.Thresholds.of(v.Kind)
+	r.names(v)
+	if why == "" {
+		r.state.Escalation.Issues = 0
+		r.state.Metrics.VerificationsPassed++
+		return
+	}
+	r.state.Escalation.Issues++
+	r.state.Metrics.VerificationsFailed++
+}
+
 // abortAt is the number of rejections in a row at which the run ends, for models; -1: it is
 // not known.
 func (r *run) abortAt() int {
@@ -224,6 +242,13 @@ func (r *run) guided(role Role, data *promptData) *guidance {
 		data.Level, data.Issues, data.AbortAt = g.Level, g.Issues, g.Of
 	}
 	return g
+}
+
+// guideAgain keeps guidance that a role was given with a request to which no answer came.
+func (r *run) guideAgain(role Role, g *guidance) {
+	if g != nil && r.guidance[role] == nil {
+		r.guidance[role] = g
+	}
 }
 
 // fresh reports whether the next request leaves out earlier output.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"cmp"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -102,9 +103,9 @@ func (c CodeOutput) fixed(fix CodeOutput) CodeOutput {
 }
 
 // merged is the code of those steps for which is holds, later files over earlier ones.
-func merged(steps []Step, is func(Step) bool) *CodeOutput {
+func merged(steps iter.Seq[*Step], is func(*Step) bool) *CodeOutput {
 	var all CodeOutput
-	for _, s := range steps {
+	for s := range steps {
 		if is(s) && s.Code != nil {
 			summary := strings.TrimPrefix(all.Summary+"\n"+s.Code.Summary, "\n")
 			all = all.fixed(*s.Code)

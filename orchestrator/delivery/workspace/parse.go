@@ -3,7 +3,10 @@ package workspace
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/convene-go/convene/internal/proc"
@@ -33,14 +36,15 @@ type part struct {
 
 // report is the output of go test -json.
 type report struct {
-	parts      []*part // in the order of their first line
-	ran        int     // tests that passed or failed
-	unreadable string  // the first line that is no event; "": none
+	parts      []*part            // in the order of their first line
+	ran        int                // tests that passed or failed
+	covered    map[string]float64 // coverage in percent, by package
+	unreadable string             // the first line that is no event; "": none
 }
 
 // parse reads the output of go test -json.
 func parse(out string) *report {
-	r := new(report)
+	r := &report{covered: map[string]float64{}}
 	known := map[string]*part{}
 	for line := range strings.Lines(out) {
 		if line = strings.TrimSpace(line); line == "" {
@@ -74,6 +78,9 @@ func (r *report) add(e event, known map[string]*part) {
 	switch e.Action {
 	case "output", "build-output":
 		p.output.WriteString(e.Output)
+		if e.Test == "" && strings.HasPrefix(e.Output, "ok  \t"+e.Package+"\t") { // the last such line is that of go test
+			r.cover(e.Package, e.Output)
+		}
 	case "pass":
 		if p.test {
 			r.ran++
@@ -88,6 +95,27 @@ func (r *report) add(e event, known map[string]*part) {
 	}
 }
 
+// coverage is what go test says of a package with -cover.
+var coverage = regexp.MustCompile(`\tcoverage: ([0-9.]+)% of statements`)
+
+// cover keeps the coverage of a package that passed.
+func (r *report) cover(name, line string) {
+	delete(r.covered, name)
+	if found := coverage.FindStringSubmatch(line); found != nil {
+		if percent, err := strconv.ParseFloat(found[1], 64); err == nil && percent <= 100 {
+			r.covered[name] = percent
+		}
+	}
+}
+
+// least is the lowest coverage of the packages that have tests; nil: none is known.
+func (r *report) least() *float64 {
+	if len(r.covered) == 0 {
+		return nil
+	}
+	return new(slices.Min(slices.Collect(maps.Values(r.covered))))
+}
+
 // judge says whether a run has passed, and why not.
 func judge(res proc.Result, clean func(string) string) delivery.TestResult {
 	r := parse(res.Stdout.Head + res.Stdout.Tail)
@@ -95,6 +123,7 @@ func judge(res proc.Result, clean func(string) string) delivery.TestResult {
 	out.Reason = clean(reason(res, r))
 	out.Passed = out.Reason == ""
 	if out.Passed {
+		out.Coverage = r.least()
 		return out
 	}
 	var all strings.Builder

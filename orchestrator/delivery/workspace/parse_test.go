@@ -109,3 +109,38 @@ func FuzzJudge(f *testing.F) {
 		assert.True(t, utf8.ValidString(out) == false || utf8.ValidString(got.Output))
 	})
 }
+
+// said is a line that a package wrote.
+func said(name, output string) string {
+	data, err := json.Marshal(map[string]string{"Action": "output", "Package": name, "Output": output})
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+func TestJudgeCoverage(t *testing.T) {
+	ok := func(name, covered string) string { return said(name, "ok  \t"+name+"\t0.1s"+covered+"\n") }
+	for name, tt := range map[string]struct {
+		lines []string
+		want  *float64
+	}{
+		"SC65 no flag":                             {[]string{ok("p", "")}, nil},
+		"SC65 of a package":                        {[]string{said("p", "coverage: 66.7% of statements\n"), ok("p", "\tcoverage: 66.7% of statements")}, new(66.7)},
+		"SC65 the lowest":                          {[]string{ok("p", "\tcoverage: 66.7% of statements"), ok("q", "\tcoverage: 50.0% of statements in ./...")}, new(50.0)},
+		"SC65 no statements":                       {[]string{ok("p", "\tcoverage: [no statements]")}, nil},
+		"SC65 a package without tests":             {[]string{ok("p", "\tcoverage: 66.7% of statements"), said("q", "\tq\t\tcoverage: 0.0% of statements\n")}, new(66.7)},
+		"SC65 the code under test cannot claim it": {[]string{ok("p", "\tcoverage: 100.0% of statements"), ok("p", "\tcoverage: 10.0% of statements")}, new(10.0)},
+		"SC65 nor where there is none":             {[]string{ok("p", "\tcoverage: 100.0% of statements"), ok("p", "")}, nil},
+		"SC65 nor for another package":             {[]string{said("p", "ok  \tq\t0.1s\tcoverage: 100.0% of statements\n"), ok("p", "")}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := workspace.Judge(ended(0, append([]string{passed, pkgPass}, tt.lines...)...), same)
+			assert.True(t, got.Passed)
+			assert.Equal(t, tt.want, got.Coverage)
+		})
+	}
+	t.Run("SC65 a run that failed names none", func(t *testing.T) {
+		assert.Nil(t, workspace.Judge(ended(1, failed, pkgFail, ok("q", "\tcoverage: 50.0% of statements")), same).Coverage)
+	})
+}
