@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // Mark is one figure that a score is made of: what a grader gave for one dimension, or the
@@ -86,11 +87,22 @@ func (w Weighted) Score(marks Marks) (float64, error) {
 	if err := errors.Join(faults...); err != nil {
 		return 0, fmt.Errorf("grading: %w", err)
 	}
+	return mean(sum, total)
+}
+
+// mean returns sum/total, rounded to six decimals, or an error if one of them has overflowed.
+func mean(sum, total float64) (float64, error) {
+	if !isNumber(sum) || !isNumber(total) {
+		return 0, errors.New("grading: marks times weights add up to no number: they are too large")
+	}
 	return Round6(sum / total), nil
 }
 
+// maxWeight is the most that weights add up to. Beyond it marks times weights may overflow.
+const maxWeight = 1e300
+
 // Validate returns what is wrong with w, or nil: a weight that is negative or no number, and
-// weights that add up to 0.
+// weights that add up to 0 or to more than 1e300.
 func (w Weighted) Validate() error {
 	var faults []error
 	total := 0.0
@@ -98,8 +110,12 @@ func (w Weighted) Validate() error {
 		faults = append(faults, finite("the weight of "+name, w[name]))
 		total += w[name]
 	}
-	if errors.Join(faults...) == nil && total == 0 {
+	switch {
+	case errors.Join(faults...) != nil:
+	case total == 0:
 		faults = append(faults, errors.New("all weights are 0"))
+	case total > maxWeight:
+		faults = append(faults, fmt.Errorf("the weights of %s add up to %v, want at most %v", strings.Join(w.Names(), ", "), total, maxWeight))
 	}
 	return errors.Join(faults...)
 }
@@ -129,11 +145,12 @@ func (w *Weighted) UnmarshalJSON(data []byte) error {
 }
 
 // Mean is the [Scorer] by the marks' own weights. If these add up to 0 it is the plain mean.
-// A weight that is negative or no number is 0. Marks that are Ungraded do not count. Without
-// any other mark the score is 0.
+// A negative weight is 0. Marks that are Ungraded do not count. Without any other mark the
+// score is 0.
 type Mean struct{}
 
-// Score returns the mean, rounded to six decimals. A mark that is no number is an error.
+// Score returns the mean, rounded to six decimals. A mark or weight that is no number is an
+// error that names it, and so are figures that overflow.
 func (Mean) Score(marks Marks) (float64, error) {
 	var values, weights []float64
 	for _, m := range marks {
@@ -143,9 +160,12 @@ func (Mean) Score(marks Marks) (float64, error) {
 		if !isNumber(m.Value) {
 			return 0, fmt.Errorf("grading: %s is %v, want a number", m.Name, m.Value)
 		}
+		if !isNumber(m.Weight) {
+			return 0, fmt.Errorf("grading: the weight of %s is %v, want a number", m.Name, m.Weight)
+		}
 		values, weights = append(values, m.Value), append(weights, m.Weight)
 	}
-	return weightedMean(values, weights), nil
+	return weightedMean(values, weights)
 }
 
 // Approval is the [Scorer] of many workers' results, on a scale of 0 to 100. It is made of
@@ -198,11 +218,11 @@ func isNumber(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 // rounded to six decimals. The unit and range are those of the values.
 //
 // If the weights add up to 0, or are nil, it is the plain mean; without values it
-// is 0. A value without a weight, or with one that is negative or not a number,
-// weighs nothing; weights beyond the last value are not read.
-func weightedMean(values, weights []float64) float64 {
+// is 0. A value without a weight, or with a negative one, weighs nothing. What overflows is an
+// error.
+func weightedMean(values, weights []float64) (float64, error) {
 	if len(values) == 0 {
-		return 0
+		return 0, nil
 	}
 	var sum, total, plain float64
 	for i, v := range values {
@@ -213,7 +233,7 @@ func weightedMean(values, weights []float64) float64 {
 		}
 	}
 	if total == 0 {
-		return Round6(plain / float64(len(values)))
+		return mean(plain, float64(len(values)))
 	}
-	return Round6(sum / total)
+	return mean(sum, total)
 }

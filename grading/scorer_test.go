@@ -185,3 +185,48 @@ func TestNamesOfWeights(t *testing.T) {
 	require.True(t, ok)
 	assert.Equal(t, []string{"a", "b"}, named.Names())
 }
+
+// TestWeightsThatAreNoNumbers: a figure that is none, or too large, is named and never makes a
+// score.
+func TestWeightsThatAreNoNumbers(t *testing.T) {
+	two := func(a, b float64) grading.Marks {
+		return grading.Marks{{Name: "a", Value: 80, Weight: a}, {Name: "b", Value: 90, Weight: b}}
+	}
+	for _, tt := range []struct {
+		name   string
+		scorer grading.Scorer
+		marks  grading.Marks
+		wrong  string
+	}{
+		{"N17 a mean with an infinite weight", grading.Mean{}, two(math.Inf(1), 1), "grading: the weight of a is +Inf, want a number"},
+		{"N17 a mean with minus infinity", grading.Mean{}, two(1, math.Inf(-1)), "grading: the weight of b is -Inf, want a number"},
+		{"N17 a mean with NaN as a weight", grading.Mean{}, two(math.NaN(), 1), "grading: the weight of a is NaN, want a number"},
+		{"N17 a mean whose weights overflow", grading.Mean{}, two(1e308, 1e308), "grading: marks times weights add up to no number: they are too large"},
+		{"N17 names whose weights overflow", grading.Weighted{"a": 1e308, "b": 1e308}, two(0, 0), "grading: the weights of a, b add up to +Inf, want at most 1e+300"},
+		{"N17 a name whose mark overflows", grading.Weighted{"a": 1e299, "b": 1}, grading.Marks{{Name: "a", Value: 1e300}, {Name: "b"}}, "grading: marks times weights add up to no number: they are too large"},
+		{"N17 shares that overflow", grading.Approval{Passed: 1e308, Mean: 1e308}, two(0, 0), "grading: the weights of Mean, Passed add up to +Inf, want at most 1e+300"},
+		{"N17 an infinite share", grading.Approval{Passed: math.Inf(1), Mean: 1}, two(0, 0), "grading: the weight of Passed is +Inf, want 0 or more"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			score, err := tt.scorer.Score(tt.marks)
+			require.EqualError(t, err, tt.wrong)
+			assert.Zero(t, score)
+		})
+	}
+	t.Run("N17 as a setting", func(t *testing.T) {
+		require.EqualError(t, grading.Weighted{"a": 1e308}.Validate(), "the weights of a add up to 1e+308, want at most 1e+300")
+		require.NoError(t, grading.Weighted{"a": 1e299}.Validate())
+	})
+	t.Run("N17 a history that overflows moves no threshold", func(t *testing.T) {
+		history := slices.Repeat([]float64{math.MaxFloat64}, 12)
+		assert.InDelta(t, 60, grading.Adaptive{Fixed: grading.Fixed{Otherwise: 60}}.Threshold(grading.Subject{}, history), 0)
+	})
+	t.Run("N17 a score is a number or an error", rapid.MakeCheck(func(t *rapid.T) {
+		figure := rapid.OneOf(rapid.Float64(), rapid.SampledFrom([]float64{0, 1, 1e308, -1e308, math.Inf(1), math.NaN()}))
+		marks := grading.Marks{{Name: "a", Value: figure.Draw(t, "a"), Weight: figure.Draw(t, "wa")}, {Name: "b", Value: figure.Draw(t, "b"), Weight: figure.Draw(t, "wb")}}
+		for _, s := range []grading.Scorer{grading.Mean{}, grading.Weighted{"a": figure.Draw(t, "na"), "b": 1}} {
+			score, err := s.Score(marks)
+			assert.True(t, err != nil || score-score == 0, "%v of %v", score, marks)
+		}
+	}))
+}

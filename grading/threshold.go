@@ -57,13 +57,17 @@ const (
 )
 
 // Threshold returns the threshold of a.Fixed, moved towards the mean of history minus 10 by
-// at most 5, and then kept within 40 to 90. With fewer than 10 scores it is not moved, nor is
-// a threshold of 0, which means that there is no gate. The result has six decimals.
+// at most 5, and then kept within 40 to 90. With fewer than 10 scores, or one that is no number,
+// it is not moved, nor is a threshold of 0, which means that there is no gate. The result has six decimals.
 func (a Adaptive) Threshold(of Subject, history []float64) float64 {
 	current := a.Fixed.Threshold(of, history)
 	if len(history) < adaptSamples || current == 0 {
 		return current
 	}
-	step := min(max(weightedMean(history, nil)-adaptMargin-current, -adaptStep), adaptStep)
+	average, err := weightedMean(history, nil)
+	if err != nil { // a history with what is no score moves nothing
+		return current
+	}
+	step := min(max(average-adaptMargin-current, -adaptStep), adaptStep)
 	return Round6(min(max(current+step, adaptLowest), adaptHighest))
 }

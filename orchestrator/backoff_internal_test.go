@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -26,5 +27,11 @@ func TestBackoff(t *testing.T) {
 		assert.Positive(t, backoff(10_000, time.Hour, 10, 0))
 		assert.Zero(t, backoff(0, time.Hour, 2, 0))
 		assert.Zero(t, backoff(3, -time.Hour, 2, 0))
+	})
+	t.Run("N17 a factor that is no number counts as 1", func(t *testing.T) {
+		assert.Equal(t, 2*time.Second, backoff(9, 2*time.Second, math.NaN(), 0))
+		assert.Equal(t, 3*time.Second, backoff(9, 2*time.Second, math.Inf(1), 3*time.Second))
+		assert.Equal(t, 2*time.Second, Attempts{Max: 9, Wait: 2 * time.Second, Factor: math.NaN()}.Next(Working{}, make([]Try, 3)).After)
+		assert.EqualError(t, Attempts{Factor: math.NaN()}.Validate(), "Factor is NaN, want 0 to 1000")
 	})
 }

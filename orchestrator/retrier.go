@@ -68,7 +68,7 @@ func (f RetrierFunc) Next(of Working, tries []Try) Again { return f(of, tries) }
 type Attempts struct {
 	Max     int           `json:"max"`     // number of tries, the first included; 0: Working.Max
 	Wait    time.Duration `json:"wait"`    // wait before the second try; 0: none
-	Factor  float64       `json:"factor"`  // ratio of each further wait to the one before; less than 1 counts as 1
+	Factor  float64       `json:"factor"`  // ratio of each further wait to the one before; less than 1, or no number, counts as 1
 	Longest time.Duration `json:"longest"` // longest wait, also of one that an error asks for; 0: no limit
 	Fresh   bool          `json:"fresh"`   // true: no try is told of earlier ones
 	Final   bool          `json:"final"`   // true: an error that is not [Retryable] ends the tries; false: none does
@@ -106,7 +106,10 @@ func backoff(attempt int, base time.Duration, factor float64, most time.Duration
 	if most > 0 {
 		bound = float64(most)
 	}
-	wait := float64(base) * math.Pow(max(factor, 1), float64(attempt-2))
+	if !(factor >= 1) { // NaN counts as 1, too
+		factor = 1
+	}
+	wait := float64(base) * math.Pow(factor, float64(attempt-2))
 	return time.Duration(min(wait, bound))
 }
 

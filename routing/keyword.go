@@ -36,7 +36,7 @@ type Relevance struct {
 //
 // A target has its base points and those of each keyword in prompt, a repeated
 // keyword counting once; 100 points, which are never
-// exceeded, are a relevance of 1. A keyword matches whole words next to each
+// exceeded, are a relevance of 1. A keyword of 0 points is no hit. A keyword matches whole words next to each
 // other, in any case. A word is a run of letters and digits, with the marks on
 // them; everything else separates words, also apostrophes, hyphens and
 // underscores. So "aladdin" matches "Aladdin's", "image_quality" matches "image
@@ -59,7 +59,7 @@ func (t Target) relevance(text wordIndex) Relevance {
 	points := bounded(t.Base)
 	var hits []string
 	for keyword, p := range t.Keywords {
-		if text.has(keyword) {
+		if bounded(p) > 0 && text.has(keyword) {
 			hits = append(hits, keyword)
 			points = min(points+bounded(p), maxPoints)
 		}

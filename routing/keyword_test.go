@@ -113,7 +113,7 @@ func TestKeywordRecord(t *testing.T) {
 		{
 			"H10 bad points stay in range", "plot scene",
 			routing.Target{ID: "a", Base: -5, Keywords: map[string]int{"scene": math.MaxInt, "plot": math.MinInt, "x": 1}},
-			routing.Relevance{ID: "a", Relevance: 1, Reason: "matches plot -9223372036854775808, scene 9223372036854775807; base -5"},
+			routing.Relevance{ID: "a", Relevance: 1, Reason: "matches scene 9223372036854775807; base -5"},
 		},
 	}
 	for _, tt := range tests {
@@ -241,4 +241,14 @@ func manyTargets() ([]routing.Target, map[string][]string) {
 		}
 	}
 	return targets, deps
+}
+
+// TestKeywordOfNoPoints: what adds nothing does not speak for a target either.
+func TestKeywordOfNoPoints(t *testing.T) {
+	for _, points := range []int{0, -5} {
+		got := routing.Keyword("a red lamp", []routing.Target{{ID: "t", Base: 10, Keywords: map[string]int{"lamp": points}}})
+		assert.Equal(t, []routing.Relevance{{ID: "t", Relevance: .1, Reason: "no keyword matches; base 10", BaseOnly: true}}, got, "N17")
+	}
+	got := routing.Keyword("a red lamp", []routing.Target{{ID: "t", Keywords: map[string]int{"lamp": 1, "red": 0}}})
+	assert.Equal(t, []routing.Relevance{{ID: "t", Relevance: .01, Reason: "matches lamp 1; base 0"}}, got, "N17")
 }
