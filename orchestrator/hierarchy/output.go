@@ -66,7 +66,7 @@ func selfScore(resp agent.Response) (*float64, error) {
 	if len(resp.Data) == 0 && !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "```") {
 		return nil, nil //nolint:nilnil // no score is no fault
 	}
-	own, err := answer.Read[struct {
+	own, _, err := answer.ReadLoose[struct {
 		QualityScore float64 `json:"qualityScore"`
 	}](ownFigure, resp.Data, resp.Text)
 	if err == nil {

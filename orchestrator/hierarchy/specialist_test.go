@@ -471,7 +471,7 @@ func TestGrading(t *testing.T) {
 			"below": map[string]any{"quality": -.1, "relevance": .5, "consistency": .5},
 			"NaN":   `{"quality": NaN, "relevance": 0.5, "consistency": 0.5}`,
 			"word":  map[string]any{"quality": "abc", "relevance": .5, "consistency": .5},
-			"sign":  map[string]any{"quality": "85%", "relevance": .5, "consistency": .5},
+			"ratio": map[string]any{"quality": "8/10", "relevance": .5, "consistency": .5},
 		} {
 			p := graded(fault, marks(80)).play(t)
 			assert.Equal(t, 80.0, p.report(t, "d").Specialists[0].Score, name)
@@ -481,6 +481,13 @@ func TestGrading(t *testing.T) {
 		assert.Equal(t, 85.0, quoted.report(t, "d").Specialists[0].Score)
 		failed := graded(errors.New("down"), errors.New("still down")).play(t)
 		assert.Equal(t, "still down", failed.report(t, "d").Specialists[0].Ungraded)
+	})
+	t.Run("N14 what a grader may answer in other words", func(t *testing.T) {
+		p := graded(map[string]any{"grade": map[string]any{"quality": "85%", "relevance": "85 %", "consistency": 0.85, "suggestions": []string{}}}).play(t)
+		assert.Equal(t, 85.0, p.report(t, "d").Specialists[0].Score)
+		p = graded(map[string]any{"quality": .9, "relevance": .9, "consistency": .9, "suggestions": []string{}, "confidence": 1}).play(t)
+		assert.Equal(t, 90.0, p.report(t, "d").Specialists[0].Score)
+		assert.Equal(t, []orchestrator.Warning{{Code: "answer/extra-fields", Who: "head", Message: "fields that nobody asked for were left out: confidence"}}, p.out.Warnings)
 	})
 	t.Run("HC5 graded, else own figure, else 75", func(t *testing.T) {
 		th := graded(marks(0), marks(90)) // a real 0 stays 0

@@ -143,7 +143,7 @@ func TestOwnFigure(t *testing.T) {
 		}
 		return th.play(t)
 	}
-	for _, figure := range []string{"1e9", "1e999", "NaN", "-Infinity", "-1", "101", "100.5", `"many"`, "true", "[5]", `{"of": 5}`, `""`} {
+	for _, figure := range []string{"1e9", "1e999", "NaN", "-Infinity", "-1", "101", "100.5", `"many"`, `"8/10"`, "true", "[5]", `{"of": 5}`, `""`} {
 		t.Run("N17 T6 off the scale: "+figure, func(t *testing.T) {
 			p := play(t, figure, nil)
 			s := p.report(t, "d").Specialists[0]
@@ -156,6 +156,13 @@ func TestOwnFigure(t *testing.T) {
 			assert.Equal(t, []string{"hierarchy/ungraded", "hierarchy/specialists-rejected"}, p.codes())
 		})
 	}
+	t.Run("N14 a figure in other words is read", func(t *testing.T) {
+		for figure, want := range map[string]float64{`"85%"`: 85, `"85 %"`: 85, `"85/100"`: 85, `"85"`: 85, "0": 0} {
+			s := play(t, figure, func(c *hierarchy.Config) { c.Departments[0].Agents[0].Attempts = 1 }).report(t, "d").Specialists[0]
+			assert.Equal(t, want, s.Score, figure)
+			assert.False(t, s.ScoreDefaulted, figure)
+		}
+	})
 	t.Run("HC42 no figure is 75", func(t *testing.T) {
 		s := play(t, "null", nil).report(t, "d").Specialists[0]
 		assert.Equal(t, 75.0, s.Score)
