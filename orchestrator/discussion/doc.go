@@ -19,10 +19,11 @@
 //
 // Kickoff: the leader opens; if that fails, the run fails. Rounds: see [Rounds]; a
 // member that fails misses only its turn, and ideation is asked for missing ideas after
-// the last round. Validation: the moderator scores every idea; a grade that cannot be
-// used is requested once more, then the ideas are ungraded. Selection: the leader names
-// its choice, and the highest score wins, the first of equals; without any score the
-// leader's choice wins, which is asked for once more if it does not come; then the first idea. Visualization: the ui_creator makes a page.
+// the last round. Validation: the moderator scores every idea. If no grade can be used, it is
+// asked once more; and so it is for those ideas that got none, which are ungraded then, and
+// cannot win. Selection: the leader names its choice, and the highest score wins, the first of
+// equals. Without any score the leader's choice wins, which is asked for once more if it does
+// not come; then the first idea. Visualization: the ui_creator makes a page.
 //
 // # Prompts
 //

@@ -64,8 +64,8 @@ func (r *run) deciding() (n need) {
 }
 
 // beside does a part of a run, such as a round, under what is left beside what the decider will
-// use. If that is not enough, the part is cut short with a warning, and the run goes on to the
-// decision.
+// use. If that is not enough and there are ideas, the part is cut short with a warning, and the run
+// goes on to the decision.
 func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrator.Context) error) (cut bool, err error) {
 	n, left, within := r.deciding(), c.Left(), c
 	if n != (need{}) && left.Calls|left.Tokens|int64(left.Cost) != 0 {
@@ -73,7 +73,7 @@ func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrat
 			Calls: less(left.Calls, n.calls), Tokens: less(left.Tokens, n.tokens), Cost: less(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
 		})
 	}
-	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) {
+	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) || len(r.out.Discussion.Ideas) == 0 {
 		return false, err
 	}
 	_, makes := r.cfg.decider()

@@ -101,6 +101,21 @@ func TestScoresAreSetAside(t *testing.T) {
 		assert.Equal(t, 2, p.out.Discussion.Round)
 		assert.Len(t, p.asked, 5)
 	})
+	t.Run("DC41 DC30 without ideas there is nothing to score: the run is out of budget", func(t *testing.T) {
+		d := full(func(c *discussion.Config) {
+			c.Limits.Calls = 11 // kickoff, 2 turns of the first round, and 8 of the second but for what is set aside
+			c.Rules.Turns = discussion.TurnsFunc(func(r discussion.Round) discussion.Role {
+				if len(r.Spoken) < []int{2, 8}[r.Number-1] {
+					return discussion.Researcher
+				}
+				return ""
+			})
+		})
+		p := d.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+		assert.Len(t, p.asked, 10)
+	})
 	t.Run("DC41 a round that costs more than those before is cut short", func(t *testing.T) {
 		d := full(func(c *discussion.Config) { c.Limits.Cost = 200 })
 		d.cast = paid(d.cfg, 10, 4)

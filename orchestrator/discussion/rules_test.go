@@ -136,6 +136,21 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestGateIsToldAboutWhat(t *testing.T) {
+	t.Parallel()
+	d := judged(2, scores(7, 8))
+	var asked []grading.Standing
+	d.cfg.Rules.Gate = grading.GateWith(func(s grading.Standing) grading.Decision {
+		asked = append(asked, s)
+		return grading.Accept
+	})
+	d.play(t)
+	first := grading.Standing{Of: grading.Subject{ID: "idea-1"}, Score: 7, Threshold: 6, Try: 1, Most: 1}
+	second := first
+	second.Of.ID, second.Score = "idea-2", 8
+	assert.Equal(t, []grading.Standing{first, second}, asked[len(asked)-2:])
+}
+
 func TestRulesStandTheChecks(t *testing.T) {
 	t.Parallel()
 	c, _ := debate{cfg: discussion.Standard(nil)}.open(t)

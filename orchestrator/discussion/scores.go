@@ -161,13 +161,14 @@ func (r *run) moderate(c *orchestrator.Context, ideas []Idea, repairs int) (foun
 // apply copies evaluations to those of the ideas that were asked about; of two for one idea the
 // last counts.
 func (r *run) apply(c *orchestrator.Context, found []Evaluation, asked []Idea) error {
+	ids := idsOf(asked)
 	for _, e := range found {
 		idea := e.of(r.out.Discussion.Ideas)
 		if idea == nil {
 			r.Warn(c, r.Code("unknown-idea"), r.cfg.judge(), "an evaluation of %.80q, which is no idea", strings.TrimSpace(e.IdeaID+" "+e.Title))
 			continue
 		}
-		if !slices.Contains(idsOf(asked), idea.ID) {
+		if !slices.Contains(ids, idea.ID) {
 			continue
 		}
 		for _, why := range e.Dropped {

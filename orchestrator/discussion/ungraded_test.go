@@ -147,6 +147,16 @@ func TestUngraded(t *testing.T) {
 		assert.Equal(t, []string{"idea-2"}, p.out.Unverified)
 		assert.Equal(t, []string{leader, ideation, leader, leader, creator}, p.roles())
 	})
+	t.Run("a Grader of the host gets copies", func(t *testing.T) {
+		d := judged(2)
+		d.cfg.Rules = graderOf(func(w discussion.Work) ([]discussion.Evaluation, error) {
+			w.Ideas[0].Title, w.Discussion.Ideas[1].Title, w.Discussion.Messages[0].Content = "x", "y", "z"
+			return gives(7, "idea-1", "idea-2")(w)
+		})
+		p := d.play(t)
+		assert.Equal(t, []string{"Alpha", "Beta"}, p.titles())
+		assert.NotEqual(t, "z", p.out.Discussion.Messages[0].Content)
+	})
 	t.Run("N18 a Grader of the host has the moderator grade fewer", func(t *testing.T) {
 		d := judged(3, scores(7, 8, 9))
 		d.cfg.Rules.Grader = orchestrator.GradeWith(func(c *orchestrator.Context, w discussion.Work) ([]discussion.Evaluation, error) {
