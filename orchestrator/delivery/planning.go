@@ -115,8 +115,10 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 // plannerFailed is the error of a planner that gave no plan. An error of its own that reads
 // like one of the run keeps only its words.
 func plannerFailed(err error) error {
-	if orchestrator.IsOver(err) || errors.Is(err, orchestrator.ErrFlow) {
-		return team.Fail(ErrPlanning, "planning: the planner failed: %s", err.Error())
+	for _, code := range []error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow} {
+		if errors.Is(err, code) {
+			return team.Fail(ErrPlanning, "planning: the planner failed: %s", err.Error())
+		}
 	}
 	return team.Fail(ErrPlanning, "planning: the planner failed: %w", err)
 }
