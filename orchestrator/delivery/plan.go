@@ -1,7 +1,6 @@
 package delivery
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,19 +108,32 @@ func (p Plan) same(other Plan) bool {
 
 // circle returns the numbers of steps that wait for each other, and of those that need them.
 func circle(steps []Step) (numbers []int) {
-	left := slices.SortedFunc(slices.Values(steps), func(a, b Step) int { return cmp.Compare(a.Number, b.Number) })
-	for {
-		waiting := slices.DeleteFunc(slices.Clone(left), func(s Step) bool {
-			return !slices.ContainsFunc(left, func(o Step) bool { return slices.Contains(s.DependsOn, o.Number) })
-		})
-		if len(waiting) == len(left) {
-			break
+	at, needs, needed := byNumber(steps), make([]int, len(steps)), make([][]int, len(steps))
+	var free []int
+	for i := range steps {
+		for _, number := range steps[i].DependsOn {
+			if j, known := at[number]; known {
+				needs[i]++
+				needed[j] = append(needed[j], i)
+			}
 		}
-		left = waiting
+		if needs[i] == 0 {
+			free = append(free, i)
+		}
 	}
-	for _, s := range left {
-		numbers = append(numbers, s.Number)
+	for ; len(free) > 0; free = free[1:] {
+		for _, i := range needed[free[0]] {
+			if needs[i]--; needs[i] == 0 {
+				free = append(free, i)
+			}
+		}
 	}
+	for i := range steps {
+		if needs[i] > 0 {
+			numbers = append(numbers, steps[i].Number)
+		}
+	}
+	slices.Sort(numbers)
 	return numbers
 }
 
