@@ -226,6 +226,10 @@ func best(attempts []Attempt) Attempt {
 	})]
 }
 
+// graded reports whether an attempt has a score that nobody assumed. Where nothing is graded
+// all have.
+func (a *Attempt) graded() bool { return a.Ungraded+a.Assumed == "" }
+
 func (w *assignment) warnAbout(c *orchestrator.Context) {
 	for i, a := range w.attempts {
 		if a.Ungraded != "" && (!w.broken || i < len(w.attempts)-1) {

@@ -57,6 +57,7 @@ type modelWork struct {
 	text     string
 	score    float64
 	ungraded bool
+	assumed  bool // the score is that of the policy
 	accepted bool
 	review   grading.ReviewStatus
 	passed   bool
@@ -194,7 +195,6 @@ func (m *model) tries(id string, gate float64, most int, least float64, graded b
 			continue
 		}
 		w.has, w.text = true, said.text
-		assumed := false
 		switch {
 		case !graded:
 			w.accepted = true
@@ -202,7 +202,7 @@ func (m *model) tries(id string, gate float64, most int, least float64, graded b
 			w.score = float64(said.score)
 			w.accepted = w.score >= gate || gate == 0
 		case m.cfg.Policy.AssumeScore != nil:
-			assumed = true
+			w.assumed = true
 			m.codes["assumed-score"]++
 			w.score = *m.cfg.Policy.AssumeScore
 			w.accepted = w.score >= gate || gate == 0
@@ -211,7 +211,7 @@ func (m *model) tries(id string, gate float64, most int, least float64, graded b
 			w.ungraded, w.accepted = true, gate == 0
 		}
 		best = better(best, w)
-		if w.accepted || w.ungraded || assumed {
+		if w.accepted || w.ungraded || w.assumed {
 			break
 		}
 	}
@@ -323,7 +323,9 @@ func (m *model) synthesize(d hierarchy.Department, r *modelReport, passing []mod
 			m.codes["refinement"]++
 			break
 		}
-		draft = better(draft, next)
+		if draft.ungraded || draft.assumed || !next.ungraded && !next.assumed {
+			draft = better(draft, next)
+		}
 	}
 	if draft.has {
 		r.output = draft.text
@@ -339,7 +341,8 @@ func (m *model) synthesize(d hierarchy.Department, r *modelReport, passing []mod
 	r.basis = hierarchy.FallbackOutput
 	best := passing[0]
 	for _, w := range passing[1:] {
-		if w.score > best.score {
+		isGraded, wasGraded := !w.ungraded && !w.assumed, !best.ungraded && !best.assumed
+		if isGraded && !wasGraded || isGraded == wasGraded && w.score > best.score {
 			best = w
 		}
 	}

@@ -484,6 +484,47 @@ func TestRetrier(t *testing.T) {
 	})
 }
 
+func TestGatesAreToldAll(t *testing.T) {
+	var tries, reviews []grading.Standing
+	th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("a", 30), errBoom, said("b", 70), said("c", 55), said("d", 55)}, "head": {"whole"}}}
+	th.cfg.Departments[0].Agents[0].Attempts = 5
+	th.cfg.Rules.Gates = hierarchy.Gates{
+		Attempt: grading.GateWith(func(s grading.Standing) grading.Decision {
+			tries = append(tries, s)
+			return grading.Revise
+		}),
+		Review: grading.GateWith(func(s grading.Standing) grading.ReviewStatus {
+			reviews = append(reviews, s)
+			return grading.Approved
+		}),
+	}
+	require.NoError(t, th.play(t).err)
+	standing := func(score float64, try int, before ...float64) grading.Standing {
+		return grading.Standing{
+			Of: grading.Subject{ID: "s", Group: "d", Own: new(60.0), Shared: new(80.0)}, Score: score, Threshold: 60, Before: before, Try: try, Most: 5,
+		}
+	}
+	assert.Equal(t, []grading.Standing{standing(30, 1), standing(70, 3, 30), standing(55, 4, 30, 70), standing(55, 5, 30, 70, 55)}, tries)
+	assert.Equal(t, []grading.Standing{standing(70, 3, 30)}, reviews, "that of the best try")
+}
+
+func TestAnalyzerInRange(t *testing.T) {
+	for estimate, fails := range map[int]bool{-1: true, 0: false} {
+		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("x", 90)}, "head": {"whole"}}}
+		th.cfg.Rules.Analyzer = routing.AnalyzerFunc(func(string, []string) routing.Analysis {
+			return routing.Analysis{Complexity: routing.Complex, Estimate: estimate}
+		})
+		if delete(th.cast, "s"); fails {
+			delete(th.cast, "head")
+		}
+		p := th.play(t)
+		require.Equal(t, fails, errors.Is(p.err, hierarchy.ErrRule), "%v", p.err)
+		if fails {
+			assert.Equal(t, `Rules.Analyzer: its complexity is "complex" and its estimate -1, want simple, moderate or complex, and 0 or more`, p.out.Warnings[0].Message)
+		}
+	}
+}
+
 func TestBrokenGrader(t *testing.T) {
 	t.Run("a Grader that fails is one warning of the specialist", func(t *testing.T) {
 		for name, grader := range map[string]orchestrator.Grader[hierarchy.Work, hierarchy.Grade]{

@@ -613,6 +613,17 @@ func TestFamily(t *testing.T) {
 		}
 		assert.Equal(t, []string{"a1", "a2", "a", "b1", "b2", "b"}, who)
 	})
+	t.Run("HC47 a specialist that made no try is told", func(t *testing.T) {
+		th := trio(60, 90)
+		th.cfg.Departments[0].Agents = append(th.cfg.Departments[0].Agents, specialist("b", 60))
+		th.cfg.Departments[0].Serial, th.cfg.Limits.Calls = true, 1
+		delete(th.cast, "head")
+		p := th.play(t)
+		assert.Contains(t, p.out.Warnings, orchestrator.Warning{
+			Code: "hierarchy/agent-failed", Who: "b", Message: "stopped: budget: the limit of 1 calls is reached",
+		})
+		assert.Empty(t, p.report(t, "d").Specialists[1].Attempts)
+	})
 	t.Run("H93 each attempt that starts finishes", func(t *testing.T) {
 		for name, th := range ends() {
 			p := th.play(t)

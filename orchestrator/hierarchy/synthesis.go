@@ -110,7 +110,8 @@ func (d *department) resolve(c *orchestrator.Context, brief string, passing []Sp
 }
 
 // refine lets the head improve its draft in further rounds, and returns the best
-// version, the later of equals. A round that fails is the last. The error is that of a rule.
+// version, the later of equals; one without a grade never in the place of one with a grade. A
+// round that fails is the last. The error is that of a rule.
 func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt) (Attempt, error) {
 	total := d.run.cfg.Policy.SynthesisRounds
 	for round := 2; round <= total; round++ {
@@ -124,15 +125,24 @@ func (d *department) refine(c *orchestrator.Context, brief string, draft Attempt
 			d.warn(c, "refinement", "%v", err)
 			break
 		}
-		draft = best([]Attempt{draft, next})
+		if next.graded() || !draft.graded() {
+			draft = best([]Attempt{draft, next})
+		}
 	}
 	return draft, nil
 }
 
 // fallBack uses the best passing output, the first of equals, unverified: it answers its
-// specialist's part only. why is the error of the synthesis.
+// specialist's part only. One that was graded comes before one that was not. why is the error
+// of the synthesis.
 func (d *department) fallBack(c *orchestrator.Context, passing []SpecialistResult, why error) {
-	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 { return &passing[i].Score })]
+	chosen := passing[team.Best(len(passing), team.First, func(i int) *float64 {
+		score := passing[i].Score
+		if passing[i].Ungraded+passing[i].Assumed != "" {
+			score -= 101 // below every score
+		}
+		return &score
+	})]
 	d.Fire(c, moveExhausted)
 	d.report.Output, d.report.Basis, d.unverified = chosen.Output, FallbackOutput, true
 	d.warn(c, "fallback", "partial synthesis failure: %v", why)

@@ -198,6 +198,48 @@ func TestOwnFigure(t *testing.T) {
 	})
 }
 
+func TestUngradedNeverWins(t *testing.T) {
+	t.Run("N18 a graded output comes before one whose score is assumed", func(t *testing.T) {
+		th := gradedPair("no idea", marks(70))
+		th.cfg.Policy.AssumeScore = new(95.0)
+		th.cast["head"] = append([]any{on{"Write one new result", errBoom}}, th.cast["head"][1:]...)
+		r := th.play(t).report(t, "d")
+		assert.Equal(t, hierarchy.FallbackOutput, r.Basis)
+		assert.Equal(t, "work of B", hierarchy.Text(r.Output))
+		th.cfg.Departments[0].Agents = th.cfg.Departments[0].Agents[:1]
+		delete(th.cast, "B")
+		assert.Equal(t, "work of A", hierarchy.Text(th.play(t).report(t, "d").Output), "if there is no other")
+	})
+	t.Run("N18 and before one without a gate and a score", func(t *testing.T) {
+		th := gradedPair("no idea", marks(0))
+		for i := range th.cfg.Departments[0].Agents {
+			th.cfg.Departments[0].Agents[i].PassingThreshold = new(0.0)
+		}
+		th.cast["head"] = append([]any{on{"Write one new result", errBoom}}, th.cast["head"][1:]...)
+		assert.Equal(t, "work of B", hierarchy.Text(th.play(t).report(t, "d").Output))
+	})
+	t.Run("N18 a round without a grade does not replace a graded draft", func(t *testing.T) {
+		for assumed, want := range map[float64]string{100: "the graded draft", orchestrator.None: "the graded draft"} {
+			th := trio(60, 90)
+			th.cfg.Policy.GradeHeads, th.cfg.Policy.SynthesisRounds = true, 2
+			if assumed > 0 {
+				th.cfg.Policy.AssumeScore = &assumed
+			}
+			th.cfg.Rules.Grader = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Work) (hierarchy.Grade, error) {
+				if hierarchy.Text(w.Output) == "the second draft" {
+					return hierarchy.Grade{}, errBoom
+				}
+				return hierarchy.Grade{Score: new(85.0)}, nil
+			})
+			th.cast["head"] = []any{"the graded draft", "the second draft"}
+			p := th.play(t)
+			assert.Equal(t, want, hierarchy.Text(p.report(t, "d").Output))
+			assert.Empty(t, p.out.Unverified)
+			assert.Equal(t, "the second draft", hierarchy.Text(p.report(t, "d").HeadAttempts[1].Output), "it is kept")
+		}
+	})
+}
+
 func TestGradedWorkStays(t *testing.T) {
 	graded := func(head ...any) theater {
 		th := trio(60, 90)
