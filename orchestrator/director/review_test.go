@@ -111,6 +111,14 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "test-api", in.Refine.ID)
 		assert.Contains(t, p.of("qa")[0].req.Prompt, "refined_test_criteria")
 	})
+	t.Run("B72 B117 work that passes with notes refines, too", func(t *testing.T) {
+		p := build(edits("api_build", 0, func(r *director.Review) {
+			r.Refined, r.Notes = []string{"GET /todos returns 200"}, []string{"names could be shorter"}
+		}), define("api_build")).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "PASS_WITH_NOTES", p.task(t, "api_build").QA.Outcome)
+		assert.Equal(t, []string{"GET /todos returns 200"}, p.task(t, "test-api").Criteria)
+	})
 	t.Run("BA39 a build that fails refines nothing", func(t *testing.T) {
 		s := build(func(a asked) any {
 			r := fail(a.req)

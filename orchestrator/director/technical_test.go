@@ -161,3 +161,37 @@ func TestIDsOfModels(t *testing.T) {
 		assert.Len(t, p.out.Board.Tasks, 1)
 	})
 }
+
+// extra is an answer as text, with a field that nobody asked for.
+func extra(answer any) string {
+	return strings.Replace(string(agent.JSON(answer)), "{", `{"confidence":0.9,`, 1)
+}
+
+func TestExtraFields(t *testing.T) {
+	t.Parallel()
+	t.Run("N14 fields that nobody asked for are dropped, with one warning a run", func(t *testing.T) {
+		s := script{cfg: bare(), roles: roles{
+			"decompose": func(asked) any {
+				return extra(director.Decomposition{Tasks: []director.TaskPlan{plan("a", "build"), plan("b", "build")}})
+			},
+			"work":   func(a asked) any { return extra(done(a.task, a.attempt)) },
+			"qa":     func(a asked) any { return extra(pass(a.req)) },
+			"assess": func(asked) any { return extra(director.Assessment{Alignment: 95}) },
+		}}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.asked, 5, "nobody is asked again")
+		require.Len(t, p.out.Warnings, 1)
+		assert.Equal(t, "answer/extra-fields", p.out.Warnings[0].Code)
+		assert.Equal(t, "director", p.out.Warnings[0].Who)
+		assert.Contains(t, p.out.Warnings[0].Message, "confidence")
+	})
+	t.Run("N14 a worker's answer, whose slices no Seat reads", func(t *testing.T) {
+		p := one(roles{"work": func(a asked) any { return extra(done(a.task, a.attempt)) }}).also(define("api_plan")).play(t)
+		require.NoError(t, p.err)
+		assert.Len(t, p.of("work"), 2)
+		require.Len(t, p.out.Warnings, 1)
+		assert.Equal(t, "answer/extra-fields", p.out.Warnings[0].Code)
+		assert.Equal(t, "code_worker", p.out.Warnings[0].Who)
+	})
+}
