@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
+	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -27,7 +28,7 @@ func paid(cfg discussion.Config, cost, grow providers.NanoUSD) cast {
 				} else {
 					resp = judge(req)
 				}
-				resp.Usage = providers.Usage{Calls: 1, Cost: cost + grow*n}
+				resp.Usage = providers.Usage{Calls: 1, Output: int64(cost + grow*n), Cost: cost + grow*n}
 				return resp, nil
 			})
 		}
@@ -64,6 +65,7 @@ func TestScoresAreSetAside(t *testing.T) {
 		{"DC41 money, by the largest call so far", full(func(c *discussion.Config) { c.Limits.Cost = 229 }), 2, 18, []string{notBegun("3")}},
 		{"DC41 money that is enough", full(func(c *discussion.Config) { c.Limits.Cost = 230 }), 3, 23, nil},
 		{"DC41 money, by the estimate of the moderator", full(func(c *discussion.Config) { c.Limits.Cost, c.Team[5].Estimate = 239, 20 }), 2, 18, []string{notBegun("3")}},
+		{"DC41 money, by the estimate of all calls", full(func(c *discussion.Config) { c.Limits.Cost, c.Limits.Estimate = 239, 20 }), 2, 18, []string{notBegun("3")}},
 		// Without a moderator the leader's choice is what the run must have.
 		{"DC41 without a moderator, enough for the choice", unmoderated(23, "Podcast lab"), 3, 23, nil},
 		{"DC41 without a moderator, one call too few for the third round", unmoderated(22, "Podcast lab"), 2, 17, []string{
@@ -116,18 +118,31 @@ func TestScoresAreSetAside(t *testing.T) {
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 		assert.Len(t, p.asked, 10)
 	})
-	t.Run("DC41 a round that costs more than those before is cut short", func(t *testing.T) {
-		d := full(func(c *discussion.Config) { c.Limits.Cost = 200 })
-		d.cast = paid(d.cfg, 10, 4)
+	for name, limits := range map[string]team.Limits{
+		"DC41 a round that costs more than those before is cut short":        {Cost: 200},
+		"DC41 a round that takes more tokens than those before is cut short": {Tokens: 200},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := full(func(c *discussion.Config) { c.Limits = limits })
+			d.cast = paid(d.cfg, 10, 4)
+			p := d.play(t)
+			require.NoError(t, p.err)
+			assert.Equal(t, orchestrator.Completed, p.out.Status)
+			assert.Contains(t, p.types(), "validation")
+			assert.True(t, slices.ContainsFunc(p.out.Warnings, func(w orchestrator.Warning) bool {
+				return w.Message == "round 2 was cut short: what is left is for the scores"
+			}), p.out.Warnings)
+			c, _ := d.open(t)
+			c.Quick = true
+			c.Sweep(t)
+		})
+	}
+	t.Run("DC41 models without a price are called in all rounds, if that is allowed", func(t *testing.T) {
+		d := full(func(c *discussion.Config) { c.Limits.Cost, c.Limits.AllowUnpriced = 1000, true })
+		d.cast = cast{discussion.Critic: {agent.Response{Text: "Why?", Usage: providers.Usage{Calls: 1, Unpriced: 1}}}}
 		p := d.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, orchestrator.Completed, p.out.Status)
-		assert.Contains(t, p.types(), "validation")
-		assert.True(t, slices.ContainsFunc(p.out.Warnings, func(w orchestrator.Warning) bool {
-			return w.Message == "round 2 was cut short: what is left is for the scores"
-		}), p.out.Warnings)
-		c, _ := d.open(t)
-		c.Quick = true
-		c.Sweep(t)
+		assert.Len(t, p.asked, 25)
+		assert.NotContains(t, p.warned(), "discussion/budget")
 	})
 }
