@@ -54,7 +54,7 @@ type run struct {
 	last     *lastIteration       // nil: this is the first one
 	resumed  map[string]bool      // steps whose attempt the previous run did not finish
 	scores   map[string][]float64 // earlier scores by gate and piece of work
-	named    named                // later steps that verdicts on the last step name
+	named    map[string]named     // later steps that verdicts name, by the step that they are on
 	looked   time.Duration        // time of the last look of the supervisor
 	changes  []string             // words of members since then
 	next     orchestrator.Again   // answer of the Retrier about this iteration
@@ -94,7 +94,7 @@ func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context
 		r.limit = endless
 	}
 	r.grace = graceTime(r.limit, r.Bounds.Grace)
-	r.guidance, r.resumed, r.scores = map[Role]*guidance{}, map[string]bool{}, map[string][]float64{}
+	r.guidance, r.resumed, r.scores, r.named = map[Role]*guidance{}, map[string]bool{}, map[string][]float64{}, map[string]named{}
 	r.state = State{
 		ID: c.RunID(), PrimaryGoal: r.in.goal(), Plans: []Plan{}, PlanStack: []string{}, Iteration: 1, StartTime: c.Now(),
 		TimeLimit: cmp.Or(max(0, r.Limits.Time), off), Agents: map[Role]*AgentState{}, EventLog: []Header{},

@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,6 @@ type revision struct {
 
 // named is what verdicts on a step say of later ones.
 type named struct {
-	target  string // ID of the step
 	numbers []int  // numbers of later steps that should change
 	why     string // words of the supervisor
 }
@@ -29,13 +29,9 @@ func (r *run) names(v *Verdict) {
 	if len(v.Revise) == 0 {
 		return
 	}
-	if r.named.target != v.Target {
-		r.named = named{target: v.Target}
-	}
-	r.named.numbers = append(r.named.numbers, v.Revise...)
-	if r.named.why = strings.TrimSpace(v.Recommendation); r.named.why == "" {
-		r.named.why = strings.TrimSpace(v.Reason)
-	}
+	later := r.named[v.Target]
+	later.numbers, later.why = append(later.numbers, v.Revise...), strings.TrimSpace(cmp.Or(v.Recommendation, v.Reason))
+	r.named[v.Target] = later
 }
 
 // revise has the planner revise the steps of a root plan that have not begun, if the end of step s
@@ -66,19 +62,18 @@ func (r *run) toRevise(plan *Plan, s Step) string {
 		return fmt.Sprintf("step %d failed: %s", s.Number, s.FailReason)
 	case s.skipped():
 		return fmt.Sprintf("step %d was skipped: %s", s.Number, s.FailReason)
-	case r.named.target != s.ID:
-		return ""
 	}
+	said := r.named[s.ID]
 	var later []int
 	for _, other := range plan.Steps {
-		if other.Status == stepPending && slices.Contains(r.named.numbers, other.Number) {
+		if other.Status == stepPending && slices.Contains(said.numbers, other.Number) {
 			later = append(later, other.Number)
 		}
 	}
 	if len(later) == 0 {
 		return ""
 	}
-	return strings.TrimSuffix(fmt.Sprintf("a verdict on step %d names steps %s: %s", s.Number, join(later), r.named.why), ": ")
+	return strings.TrimSuffix(fmt.Sprintf("a verdict on step %d names steps %s: %s", s.Number, join(later), said.why), ": ")
 }
 
 // revised asks for a revision of a plan, has it judged, and puts it in the plan's place.
