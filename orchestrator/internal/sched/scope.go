@@ -114,17 +114,18 @@ func (sc *Scope) Spent() providers.Usage { return sc.spent }
 func (sc *Scope) LeftAt(worked time.Duration) engine.Budget {
 	var left amounts
 	var wall time.Duration
-	allow := true
+	allow, said := true, false
 	for s := sc; s != nil; s = s.parent {
 		for k := range left {
 			left[k] = least(left[k], s.limit[k], plus(s.used[k], s.held[reserved][k]))
 		}
 		wall = least(wall, s.until, worked)
 		allow = allow && (s.limit[onCost] == 0 || s.budget.AllowUnpriced)
+		said = said || s.budget.AllowUnpriced
 	}
 	return engine.Budget{
 		Cost: providers.NanoUSD(left[onCost]), Tokens: left[onTokens], Calls: left[onCalls], Wall: wall,
-		AllowUnpriced: allow && left[onCost] != 0,
+		AllowUnpriced: allow && said,
 	}
 }
 
