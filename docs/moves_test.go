@@ -123,7 +123,7 @@ func (a asked) discussion(t *testing.T) {
 func (a asked) research(t *testing.T) {
 	t.Helper()
 	for _, mark := range []string{"0.9", "0.1"} {
-		flow, err := research.New(research.Config{Rules: research.Rules{Permit: a.by("research")}, Workers: []research.Worker{
+		flow, err := research.New(research.Config{Rules: research.Rules{Permit: a.by("research")}, Policy: research.Policy{MinShare: orchestrator.None}, Workers: []research.Worker{
 			{ID: "web", Category: research.Researching, Produces: []string{"sources"}},
 			{ID: "writer", Category: research.Writing, Critical: true, Needs: []string{"sources"}, Produces: []string{"article"}},
 		}})

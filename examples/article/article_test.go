@@ -181,8 +181,8 @@ func TestLess(t *testing.T) {
 	}{
 		{"too much quality", []string{"-quality", "1"}, `^article: the run ended partial: quality 0\.\d+ is below what was wanted, see the warnings \(-new starts a new run\)\n$`},
 		{"too few calls", []string{"-calls", "3"}, `^article: the run ended out.of.budget: .*the limit of 3 calls is reached \(-new starts a new run\)\n$`},
-		{"too little money", []string{"-budget", "0.5"}, `^article: the run ended failed: .*it costs about 1.10 USD, the limit is 0.50.*\n$`},
-		{"too little time", []string{"-timeout", "1m"}, `^article: the run ended failed: .*it takes about 11 minutes, the limit is 1.*\n$`},
+		{"too little money", []string{"-budget", "0.5"}, `^article: the run ended failed: .*it costs at least 1.10 USD, the limit is 0.50.*\n$`},
+		{"too little time", []string{"-timeout", "1m"}, `^article: the run ended failed: .*it takes at least 11 minutes, the limit is 1.*\n$`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"github.com/convene-go/convene/examples/internal/cli/clitest"
 )
 
+// more is the rest of a text of 500 words.
+var more = strings.Repeat(" Really.", 497)
+
 // work answers as a team of models would.
 func work(body string) string {
 	switch {
@@ -26,7 +29,7 @@ func work(body string) string {
 	case strings.Contains(body, "You are the worker news_search"):
 		return `{"sources":[]}`
 	default:
-		return `{"title":"On\ntea","content":"Tea \u001b[2Jis hot."}`
+		return `{"title":"On\ntea","content":"Tea \u001b[2Jis hot.` + more + `"}`
 	}
 }
 
@@ -34,7 +37,7 @@ func TestModel(t *testing.T) {
 	s, dir := clitest.NewModel(t, work), t.TempDir()
 	p := clitest.Program{Name: program, Run: article, Env: s.Env()}
 	file := filepath.Join(dir, "a.md")
-	got := p.Start(t.Context(), slices.Concat(s.Flags(), []string{"-topic", "Tea", "-db", filepath.Join(dir, "a.db"), "-o", file})...)
+	got := p.Start(t.Context(), slices.Concat(s.Flags(), []string{"-topic", "Tea", "-length", "500", "-min-sources", "2", "-db", filepath.Join(dir, "a.db"), "-o", file})...)
 	require.Equal(t, 0, got.Code, got.Err)
 	assert.Equal(t, int64(5), s.Calls.Load(), "plan, two workers, writer, marks")
 	assert.Contains(t, got.Out, "completed: quality 0.9, wanted 0.8, 5 calls, 0.0010 USD, 750 tokens, ")
@@ -44,7 +47,7 @@ func TestModel(t *testing.T) {
 	assert.NotContains(t, got.Out, "\x1b", "texts command no terminal")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, "# On tea\n\nTea [2Jis hot.\n\n## Sources\n\n*"+fromMemory+"*\n\n"+
+	assert.Equal(t, "# On tea\n\nTea [2Jis hot."+more+"\n\n## Sources\n\n*"+fromMemory+"*\n\n"+
 		"1. [On \\[tea\\]](<https://tea.example/a?b=%3Cc%3E>), page\n2. Bad\n", string(text))
 }
 
@@ -77,7 +80,7 @@ func TestStrictModels(t *testing.T) {
 			s, dir := clitest.NewStrict(t, model, work), t.TempDir()
 			p := clitest.Program{Name: program, Run: article, Env: s.Env()}
 			file := filepath.Join(dir, "a.md")
-			got := p.Start(t.Context(), slices.Concat(s.Flags(), []string{"-topic", "Tea", "-db", filepath.Join(dir, "a.db"), "-o", file})...)
+			got := p.Start(t.Context(), slices.Concat(s.Flags(), []string{"-topic", "Tea", "-length", "500", "-min-sources", "2", "-db", filepath.Join(dir, "a.db"), "-o", file})...)
 			require.Equal(t, 0, got.Code, got.Err)
 			assert.Contains(t, got.Out, "completed: quality 0.9, wanted 0.8, 5 calls, ")
 			assert.FileExists(t, file)

@@ -17,8 +17,8 @@ import (
 
 // merge makes the outcome from the chosen iteration. An error ends the run.
 func (r *run) merge(c *orchestrator.Context) error {
-	it := r.chosen()
-	article, err := r.polish(c, it.writing)
+	it := *r.chosen()
+	article, err := r.merged(c, &it)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (r *run) merge(c *orchestrator.Context) error {
 		}
 	} else {
 		r.out.Status = orchestrator.Partial
-		if it.score != nil {
+		if it.score != nil && *it.score < *r.state.Input.MinQuality {
 			r.warn(c, "below-target", "", "Quality %.2f below target %.2f, but %s", *it.score, *r.state.Input.MinQuality, r.because)
 		}
 		if r.because == maxIterations {
@@ -37,38 +37,18 @@ func (r *run) merge(c *orchestrator.Context) error {
 		}
 		r.out.SystemNotes = []string{"A lower quality threshold or a larger budget may lead to a complete result."}
 	}
-	r.present(c, it, article)
+	r.present(c, &it, article)
 	r.act(c, "Merger", "create_output", map[string]any{"status": string(r.out.Status), "quality": r.state.QualityScore})
 	r.machine.Fire(c, moveMerged)
 	return nil
 }
 
-// polish lets the merger make one text of several drafts; if it fails, or there is no
-// money or time for it, they stay concatenated.
-func (r *run) polish(c *orchestrator.Context, drafts []WorkerOutput) (Article, error) {
-	article := articleOf(drafts)
-	if r.Agents.Merger == "" {
-		return article, nil
-	}
-	input := map[string]any{"drafts": shown(drafts), "tone": r.state.Input.Tone}
-	merged, err := ask(r, c, r.call("merge", "merger", r.Agents.Merger, draftWanted, input), payload(Worker{Category: Writing}))
-	switch {
-	case r.breaks(c, err):
-		return article, err
-	case err != nil:
-		r.warn(c, "agent-failed", "merger", "the merger failed: %s", prompt.OneLine(err.Error()))
-		return article, nil
-	}
-	polished := articleOf([]WorkerOutput{{Payload: merged}})
-	polished.Title = cmp.Or(polished.Title, article.Title)
-	return polished, nil
-}
-
 // present sets the article of an iteration in the outcome.
 func (r *run) present(c *orchestrator.Context, it *iteration, a Article) {
-	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sourcesOf(r.state.Research)
-	if have, want := len(r.out.Sources), r.state.Input.MinSources; have < want {
-		r.warn(c, "few-sources", "", "%d distinct sources were found, want %d", have, want)
+	sources, read := sourcesOf(r.state.Research)
+	r.out.Article, r.out.Score, r.out.Sources = &a, it.score, sources
+	if want := r.state.Input.MinSources; read < want {
+		r.warn(c, "few-sources", "", "%d distinct sources were found%s, want %d", read, beside(len(sources)-read), want)
 	}
 	quality := "it was not graded"
 	if it.score != nil {
@@ -84,10 +64,22 @@ func (r *run) present(c *orchestrator.Context, it *iteration, a Article) {
 			r.out.Metrics.Improvement = fmt.Sprintf("%+d%% quality (%.2f → %.2f)", int(points), *first, *it.score)
 		}
 	}
+	if it.lacks != "" {
+		r.warn(c, "short", "", "there are only %s", it.lacks)
+		quality += ", with only " + it.lacks
+	}
 	if r.out.Status != orchestrator.Completed {
 		a.Content = fmt.Sprintf("> Partial result: %s; %s.\n\n%s", quality, r.because, a.Content)
 		r.out.Unverified = []string{"article"}
 	}
+}
+
+// beside says how many sources were not read; "": all were.
+func beside(unread int) string {
+	if unread == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" beside %d that were not read", unread)
 }
 
 // articleOf concatenates drafts in their order.
@@ -102,7 +94,7 @@ func articleOf(drafts []WorkerOutput) Article {
 		}
 	}
 	a.Content = strings.Join(texts, "\n\n")
-	a.Words = len(strings.Fields(a.Content))
+	a.Words = wordsIn(a.Content)
 	a.ReadMinutes = readingMinutes(a.Words)
 	return a
 }
@@ -168,9 +160,10 @@ func canonical(s string) string {
 
 // sourcesOf are the sources of the findings: each once, those that a worker could not read
 // last, else the most relevant first, equals in the order in which they were found.
-// Addresses have no user and password.
-func sourcesOf(research []WorkerOutput) []Source {
-	sources := []Source{}
+// Addresses have no user and password. read is the number of those that were read: others
+// are no evidence.
+func sourcesOf(research []WorkerOutput) (sources []Source, read int) {
+	sources = []Source{}
 	at, unread := map[string]int{}, map[string]string{} // unread: the worker that could not read it
 	for _, o := range research {
 		var f Findings
@@ -204,19 +197,23 @@ func sourcesOf(research []WorkerOutput) []Source {
 			}
 		}
 	}
-	sortSources(sources, unread)
-	return sources
+	return sources, sortSources(sources, unread)
 }
 
-// sortSources sorts by relevance; the sources that a worker could not read stand last.
-func sortSources(sources []Source, unread map[string]string) {
+// sortSources sorts by relevance; the sources that a worker could not read stand last. It
+// returns the number of the others.
+func sortSources(sources []Source, unread map[string]string) (read int) {
 	last := func(s Source) int {
 		if key, _ := NormalURL(s.URL); unread[key] != "" {
 			return 1
 		}
 		return 0
 	}
+	for _, s := range sources {
+		read += 1 - last(s)
+	}
 	slices.SortStableFunc(sources, func(a, b Source) int {
 		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(b.Relevance, a.Relevance))
 	})
+	return read
 }

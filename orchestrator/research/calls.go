@@ -142,6 +142,19 @@ func (r *run) retrier(c *orchestrator.Context, final func(err error) bool) orche
 // isMalformed reports whether an answer could not be used, although it was sent back.
 func isMalformed(err error) bool { return errors.Is(err, orchestrator.ErrMalformed) }
 
+// own returns err without the codes that the run's own end has, unless it is that: an agent
+// may have a budget of its own.
+func own(err error) error {
+	if team.Ends(err) {
+		return err
+	}
+	e := *agent.ErrorOf(err)
+	e.Codes = slices.DeleteFunc(slices.Clone(e.Codes), func(code agent.Code) bool {
+		return slices.ContainsFunc([]error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow, agent.Code("stuck")}, func(of error) bool { return code == of })
+	})
+	return &e
+}
+
 // after is the number of attempts in words.
 func (k *call) after() string {
 	if k.tries <= 1 {

@@ -36,6 +36,11 @@ type Agents struct {
 type Policy struct {
 	Iterations int `json:"iterations,omitzero" default:"3" min:"0"` // limit of executions of a plan; 0: 3
 
+	// MinShare is the share of the wanted words and sources below which no result is good
+	// enough. Above it they bound the marks "article" and "source", from 0.67 to 1. 0: 0.5;
+	// None: neither, as for a text that nobody counts.
+	MinShare float64 `json:"minShare,omitzero" default:"0.5" min:"-1" max:"1"`
+
 	// AssumeScore, 0 to 1, is the score of an iteration that could not be graded. nil:
 	// it has none and has not passed.
 	AssumeScore *float64 `json:"assumeScore,omitempty" min:"0" max:"1"`

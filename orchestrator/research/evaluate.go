@@ -1,7 +1,6 @@
 package research
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +25,7 @@ type supervisorInput struct {
 	MaxIterations int          `json:"max_iterations"`
 	Missed        []string     `json:"failed_workers,omitempty"`
 	Words         int          `json:"word_count"`
-	Sources       int          `json:"source_count"`
+	Sources       int          `json:"source_count"`              // those that were read
 	Lacking       int          `json:"missing_sources,omitempty"` // how many fewer than the brief requires
 }
 
@@ -34,30 +33,28 @@ type supervisorInput struct {
 func (r *run) evaluate(c *orchestrator.Context) error {
 	s := r.state
 	it := &iteration{Iteration: Iteration{Plan: *s.Plan}, writing: s.Writing, quality: s.Quality}
-	work := Work{s.Input, s.Iteration, articleOf(s.Writing), sourcesOf(s.Research), s.Results, r.missed, nil}
-	work.supervisor = r.supervisor(work)
+	work := r.workOf(articleOf(s.Writing), s.Results)
+	it.lacks = r.factsOf(work).lacks(r.Policy.MinShare)
 	began, spent := c.Elapsed(), c.Spent().Cost
-	var failed, err error
-	it.grade, failed, err = team.Grade(r.Run, c, "supervisor", "Rules.Grader", func() (Grade, error) {
-		return r.Rules.Grader.Grade(c, team.Clone(work))
-	}, Grade.check)
+	g, score, failed, err := r.judge(c, work)
 	r.overhead.Cost += c.Spent().Cost - spent
 	r.overhead.Wall += c.Elapsed() - began
-	if r.IsHostError(err) {
-		return err
-	}
-	if err = cmp.Or(failed, err); r.breaks(c, err) {
-		return err
-	}
-	if err == nil && it.grade.Marks == nil {
-		err = errors.New(it.grade.Feedback)
-	}
 	if err != nil {
-		r.ungraded(c, it, err)
-	} else if err := r.score(c, it); err != nil {
 		return err
 	}
-	return r.conclude(c, it, len(work.Sources))
+	it.grade = g
+	if failed != nil {
+		r.ungraded(c, it, failed)
+	} else {
+		it.Quality, it.score = score, &score
+	}
+	return r.conclude(c, it, work.read)
+}
+
+// workOf is what a Grader marks of these results.
+func (r *run) workOf(a Article, made Results) Work {
+	sources, read := sourcesOf(made.Research)
+	return Work{r.state.Input, r.state.Iteration, a, sources, made, r.missed, read, nil}
 }
 
 // supervisor returns how the supervisor is asked about work.
@@ -66,20 +63,13 @@ func (r *run) supervisor(work Work) func(c *orchestrator.Context) (Grade, error)
 	k := r.call("evaluate", "supervisor", r.Agents.Supervisor, marksWanted, supervisorInput{
 		Research: shown(made.Research), Analysis: shown(made.Analysis), Writing: shown(made.Writing), Quality: shown(made.Quality),
 		Brief: in.brief(), Threshold: *in.MinQuality, Iteration: work.Iteration, MaxIterations: r.Policy.Iterations, Missed: work.Missed,
-		Words: work.Article.Words, Sources: len(work.Sources), Lacking: max(in.MinSources-len(work.Sources), 0),
+		Words: work.Article.Words, Sources: work.read, Lacking: max(in.MinSources-work.read, 0),
 	})
 	k.grace = 30 * time.Second
 	return func(c *orchestrator.Context) (Grade, error) {
 		m, err := ask(r, c, k, read[marks](marksIn))
 		return m.grade(), err
 	}
-}
-
-// score sets the score of a graded iteration.
-func (r *run) score(c *orchestrator.Context, it *iteration) error {
-	score, err := team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(slices.Clone(it.grade.Marks)) })
-	it.Quality, it.score = score, &score
-	return err
 }
 
 // ungraded handles an iteration that could not be graded.
@@ -129,20 +119,14 @@ func (r *run) conclude(c *orchestrator.Context, it *iteration, sources int) erro
 // decide sets the verdict on an iteration: what the Gate says of its score. Without a
 // score, a further iteration or enough money and time the end is forced.
 func (r *run) decide(c *orchestrator.Context, it *iteration) (err error) {
-	standing := grading.Standing{
-		Of: grading.Subject{ID: it.Plan.ID}, Threshold: *r.state.Input.MinQuality, Try: r.state.Iteration, Most: r.state.MaxIterations,
-	}
-	for _, before := range r.done[:len(r.done)-1] {
-		if before.score != nil {
-			standing.Before = append(standing.Before, *before.score)
-		}
-	}
 	r.verdict = grading.ForceComplete
 	if it.score == nil {
 		return nil
 	}
-	standing.Score = *it.score
-	r.verdict, err = team.Decide(r.Run, c, "supervisor", "Rules.Gate", r.Rules.Gate, standing, grading.Complete, grading.Continue, grading.ForceComplete)
+	r.verdict, err = r.gate(c, it, *it.score)
+	if r.verdict == grading.Complete && it.lacks != "" {
+		r.verdict = grading.Continue // whatever the marks
+	}
 	switch {
 	case err != nil, r.verdict == grading.Complete:
 	case r.state.Iteration >= r.state.MaxIterations:
@@ -155,6 +139,19 @@ func (r *run) decide(c *orchestrator.Context, it *iteration) (err error) {
 	return err
 }
 
+// gate returns what the Gate says of the score of an iteration.
+func (r *run) gate(c *orchestrator.Context, it *iteration, score float64) (grading.Verdict, error) {
+	standing := grading.Standing{
+		Of: grading.Subject{ID: it.Plan.ID}, Threshold: *r.state.Input.MinQuality, Score: score, Try: r.state.Iteration, Most: r.state.MaxIterations,
+	}
+	for _, before := range r.done[:len(r.done)-1] {
+		if before.score != nil {
+			standing.Before = append(standing.Before, *before.score)
+		}
+	}
+	return team.Decide(r.Run, c, "supervisor", "Rules.Gate", r.Rules.Gate, standing, grading.Complete, grading.Continue, grading.ForceComplete)
+}
+
 // sentence is text with a capital letter.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
@@ -165,8 +162,11 @@ func (r *run) feedback(it *iteration, sources int) string {
 		parts[i] = prompt.OneLine(text)
 	}
 	parts = slices.DeleteFunc(parts, func(text string) bool { return text == "" })
-	if want := r.state.Input.MinSources; sources < want {
+	if want := r.state.Input.MinSources; sources < want && !strings.HasSuffix(it.lacks, "sources") {
 		parts = append(parts, fmt.Sprintf("only %d of %d sources", sources, want))
+	}
+	if it.lacks != "" {
+		parts = append(parts, "there are only "+it.lacks)
 	}
 	if len(r.missed) > 0 {
 		parts = append(parts, "workers that failed or were left out: "+strings.Join(r.missed, ", "))
@@ -183,8 +183,12 @@ type iteration struct {
 
 	score            *float64 // Quality; nil: there is none
 	grade            Grade
+	lacks            string // facts that are less than Policy.MinShare of what was wanted; "": none
 	writing, quality []WorkerOutput
 }
+
+// isWhole tells whether the iteration was graded and lacks nothing. Others stand behind it.
+func (it *iteration) isWhole() bool { return it.score != nil && it.lacks == "" }
 
 // last returns the last iteration that was evaluated.
 func (r *run) last() *iteration { return r.done[len(r.done)-1] }
@@ -217,7 +221,9 @@ func (r *run) rank(c *orchestrator.Context) error {
 				return nil, fmt.Errorf("it has %q, which was not given, or twice", e.ID)
 			}
 			delete(left, e.ID)
-			best = cmp.Or(best, it)
+			if best == nil || !best.isWhole() && it.isWhole() {
+				best = it
+			}
 		}
 		if len(left) > 0 {
 			return nil, errors.New("it leaves out an iteration")

@@ -100,18 +100,14 @@ func TestMerging(t *testing.T) {
 		assert.InDelta(t, 0.9, last.Details["quality"], 0)
 	})
 	t.Run("R113 RX27 a merger", func(t *testing.T) {
-		p := scored(0.9)
-		p.cfg.Agents.Merger = "merger"
-		p.cast["merger"] = []any{research.Draft{Content: "polished"}}
-		got := p.play(t)
+		got := scored(0.9).merged(research.Draft{Content: "Words of both, polished."}).play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, "polished", got.out.Article.Content)
+		assert.Equal(t, "Words of both, polished.", got.out.Article.Content)
 		assert.Equal(t, "AI in care", got.out.Article.Title)
-		p.cast["merger"] = []any{errBoom}
-		got = p.play(t)
+		got = scored(0.9).merged(errBoom).play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, []string{"research/agent-failed"}, got.codes())
-		assert.Equal(t, "Words of article_writer.", got.out.Article.Content)
+		assert.Equal(t, "Words of article_writer.\n\nWords of second.", got.out.Article.Content)
 	})
 	t.Run("R92 RC15 success with warnings is completed", func(t *testing.T) {
 		p := scored(0.9)

@@ -37,7 +37,7 @@ func newsroom() ([]research.Worker, agent.Roster) {
 
 func ExampleNew() {
 	workers, roster := newsroom()
-	flow, err := research.New(research.Config{Workers: workers})
+	flow, err := research.New(research.Config{Workers: workers, Policy: research.Policy{MinShare: orchestrator.None}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func ExampleNew() {
 // A result below its threshold is there all the same, and says so.
 func ExampleOutcome() {
 	workers, roster := newsroom()
-	flow, err := research.New(research.Config{Workers: workers, Policy: research.Policy{Iterations: 1}})
+	flow, err := research.New(research.Config{Workers: workers, Policy: research.Policy{Iterations: 1, MinShare: orchestrator.None}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func ExampleConfig_prompts() {
 	roster["author"] = agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
 		return agent.Response{Text: "Asked: " + req.Prompt}, nil
 	})
-	flow, err := research.New(research.Config{Workers: workers, Prompts: fstest.MapFS{
+	flow, err := research.New(research.Config{Workers: workers, Policy: research.Policy{MinShare: orchestrator.None}, Prompts: fstest.MapFS{
 		"work.tmpl": {Data: []byte(`{{.Worker}}: {{.Brief.Length}} words, {{.Brief.Tone}}.`)},
 	}})
 	if err != nil {

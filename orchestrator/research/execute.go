@@ -131,7 +131,7 @@ func (r *run) work(c *orchestrator.Context, p *part) error {
 	case err == nil, r.breaks(c, err), r.IsHostError(err):
 		return err
 	case p.Critical:
-		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), err)
+		return team.Fail(ErrWorker, "%s failed %s: %w", p.ID, k.after(), own(err))
 	}
 	code := "agent-failed"
 	if orchestrator.IsOver(err) {
@@ -199,9 +199,19 @@ func (r *run) keep(c *orchestrator.Context, p *part) {
 		r.unread(c, *p.made)
 	}
 	var d Draft
-	if w.Revises && len(p.drafts) > 0 && json.Unmarshal(p.made.Payload, &d) == nil && d.Content != "" {
-		r.revise(c, p.drafts, w.ID, d)
+	if !w.Revises || len(p.drafts) == 0 || json.Unmarshal(p.made.Payload, &d) != nil || d.Content == "" || isUnchanged(d.Content) {
+		return
 	}
+	if text, given := articleOf([]WorkerOutput{*p.made}), articleOf(p.drafts); isCut(text, given.Words) {
+		r.warn(c, "text-dropped", w.ID, "%s made %d words of %d: the text stays", w.ID, text.Words, given.Words)
+		return
+	}
+	r.revise(c, p.drafts, w.ID, d)
+}
+
+// isUnchanged tells whether a checker says that a text needs no revision.
+func isUnchanged(text string) bool {
+	return strings.EqualFold(strings.Trim(text, ".!*_\"' \t\r\n"), "unchanged")
 }
 
 // revise replaces drafts by the text of the checker that has read them.

@@ -20,7 +20,7 @@ import (
 func TestBestOfIsItsClosedForm(t *testing.T) {
 	t.Parallel()
 	const x, n, parts = 0.8, 3, 10
-	flow, err := research.New(research.Config{Workers: []research.Worker{{ID: "author", Category: research.Writing, Critical: true}}})
+	flow, err := research.New(research.Config{Policy: research.Policy{MinShare: orchestrator.None}, Workers: []research.Worker{{ID: "author", Category: research.Writing, Critical: true}}})
 	require.NoError(t, err)
 	says := func(answer func() any) agent.Agent {
 		return agent.Func(func(context.Context, agent.Request) (agent.Response, error) {

@@ -3,7 +3,9 @@ package research_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,6 +111,46 @@ func lines(w research.Worker) any {
 	case research.Analysing, research.Checking:
 	}
 	return map[string]string{"of": w.ID}
+}
+
+// long is a draft with as many words as are wanted.
+func long(word string) research.Draft {
+	return research.Draft{Title: "AI in care", Content: strings.TrimSpace(strings.Repeat(word+" ", 2000))}
+}
+
+// many is a research worker's answer with that many sources.
+func many(n int) research.Findings {
+	var f research.Findings
+	for i := range n {
+		f.Sources = append(f.Sources, research.Source{Title: "Page", URL: fmt.Sprintf("https://example.com/%d", i)})
+	}
+	return f
+}
+
+// full is p with drafts of the wanted length, which count.
+func (p project) full() project {
+	p.cfg.Policy.MinShare = 0
+	if p.cast["article_writer"] == nil {
+		p.cast["article_writer"] = []any{long("one")}
+	}
+	return p
+}
+
+// writers are the catalogue and a second writer.
+func writers() []research.Worker {
+	return append(research.Catalogue(), research.Worker{ID: "second", Category: research.Writing, Needs: []string{"sources"}, Produces: []string{"article"}})
+}
+
+// pair is a plan with two writers.
+func pair() string {
+	return plan(0.3, sequential("research", "web_search"), parallel("writing", "article_writer", "second"))
+}
+
+// merged is p with two writers, and a merger with these answers.
+func (p project) merged(answers ...any) project {
+	p.cfg.Agents.Merger, p.workers = "merger", writers()
+	p.cast["planner"], p.cast["merger"] = []any{pair()}, answers
+	return p
 }
 
 // project is a case: a team, a brief and what its agents answer, in turn; the last

@@ -45,12 +45,27 @@ func (p Plan) complete(workers []Worker) Plan {
 	p.Steps = slices.Clone(p.Steps)
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		s.ID, s.Mode, s.Workers = cmp.Or(s.ID, fmt.Sprintf("step-%d", i+1)), strings.ToUpper(s.Mode), replaced(s.Workers, nil)
+		if s.ID == "" {
+			s.ID = p.free(fmt.Sprintf("step-%d", i+1))
+		}
+		s.Mode, s.Workers = strings.ToUpper(s.Mode), replaced(s.Workers, nil)
 		for _, w := range s.members(workers) {
 			s.Category = cmp.Or(s.Category, w.Category)
 		}
 	}
 	return p
+}
+
+// free returns id, or with a number behind it, that no step has or names.
+func (p Plan) free(id string) string {
+	taken := func(id string) bool {
+		return slices.ContainsFunc(p.Steps, func(s Step) bool { return s.ID == id || slices.Contains(s.DependsOn, id) })
+	}
+	name := id
+	for n := 2; taken(name); n++ {
+		name = fmt.Sprintf("%s-%d", id, n)
+	}
+	return name
 }
 
 // workers returns the IDs of all workers, step by step.
@@ -174,7 +189,7 @@ func (p Plan) with(w Worker) Plan {
 		if at = len(p.Steps); w.Category == Researching {
 			at = 0
 		}
-		p.Steps = slices.Insert(p.Steps, at, Step{ID: "added-" + w.ID, Category: w.Category, Mode: sequential})
+		p.Steps = slices.Insert(p.Steps, at, Step{ID: p.free("added-" + w.ID), Category: w.Category, Mode: sequential})
 	}
 	p.Steps[at].Workers = slices.Concat(p.Steps[at].Workers, []string{w.ID})
 	return p

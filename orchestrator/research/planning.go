@@ -88,7 +88,7 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 	case err == nil, team.Ends(err), r.IsHostError(err):
 		return last, err
 	case !isMalformed(err):
-		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), err)
+		return last, team.Fail(ErrAgent, "planner failed %s: %w", k.after(), own(err))
 	case last.Steps == nil:
 		return last, team.Fail(ErrOutput, "planner: %w", err)
 	case wrong != nil:

@@ -17,9 +17,9 @@ func TestPrompts(t *testing.T) {
 		for name, who := range map[string]string{
 			"plan.tmpl": "planner", "strategy.tmpl": "strategist", "work.tmpl": "web_search", "evaluate.tmpl": "supervisor", "merge.tmpl": "merger",
 		} {
-			p := scored(0.9)
-			p.cfg.Agents.Strategist, p.cfg.Agents.Merger = "strategist", "merger"
-			p.cast["strategist"], p.cast["merger"] = []any{`{"drop":[]}`}, []any{research.Draft{Content: "merged"}}
+			p := scored(0.9).merged(research.Draft{Content: "merged"})
+			p.cfg.Agents.Strategist = "strategist"
+			p.cast["strategist"] = []any{`{"drop":[]}`}
 			p.cfg.Prompts = template(name, "{{.Worker}}: {{.Brief.Topic}}, {{.Iteration}}")
 			got := p.play(t)
 			require.NoError(t, got.err)

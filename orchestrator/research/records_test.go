@@ -122,7 +122,8 @@ type end struct {
 // ends are runs that end in every way but a cancel, which comes from outside.
 func ends() map[string]end {
 	of := func(change func(p *project)) project { // a run of three workers
-		p := project{brief: brief(), cast: map[string][]any{"planner": {small()}, "supervisor": {marks(0.9)}}}
+		p := scored(0.9)
+		p.cast["planner"] = []any{small()}
 		change(&p)
 		return p
 	}
@@ -136,6 +137,7 @@ func ends() map[string]end {
 
 	all := map[string]end{
 		"RA50 completed, two iterations":    {of(func(p *project) { p.cast["supervisor"] = []any{marks(0.65), marks(0.88)} }), 0, orchestrator.Completed},
+		"RC54 partial, a short text":        {of(func(p *project) { p.cfg.Policy.MinShare = 0 }), 0, orchestrator.Partial},
 		"RA66 completed, one iteration":     {of(func(*project) {}), 0, orchestrator.Completed},
 		"RA54 RA67 completed with failures": {rough, 0, orchestrator.Completed},
 		"R51 partial, below the target":     {of(weak), 0, orchestrator.Partial},
@@ -176,17 +178,18 @@ func ends() map[string]end {
 	for n, status := range []orchestrator.Status{
 		1:                        orchestrator.OutOfBudget, // before the strategist, who is done without
 		orchestrator.OutOfBudget, // before the research
-		orchestrator.OutOfBudget, // before the writer
-		orchestrator.Partial,     // before the editor, and so before the supervisor
+		orchestrator.OutOfBudget, // before the writers
+		orchestrator.Partial,     // before the second writer, and so before the supervisor
 		orchestrator.Partial,     // before the supervisor
 		orchestrator.Completed,   // before the merger, who is done without
+		orchestrator.Completed,   // before its grade: the drafts stay
 		orchestrator.Completed,
 	} {
 		if n > 0 {
-			all[fmt.Sprintf("RX4 RC42 of 7 calls there are %d", n)] = end{of(func(p *project) {
-				p.cfg.Agents = research.Agents{Strategist: "strategist", Merger: "merger"}
+			all[fmt.Sprintf("RX4 RC42 RC52 of 8 calls there are %d", n)] = end{of(func(p *project) {
+				*p = p.merged(research.Draft{Title: "One", Content: "Words of both, in one."})
+				p.cfg.Agents.Strategist = "strategist"
 				p.cast["strategist"] = []any{map[string]any{"drop": []string{}}}
-				p.cast["merger"] = []any{research.Draft{Title: "One", Content: "All in one."}}
 			}), int64(n), status}
 		}
 	}

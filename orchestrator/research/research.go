@@ -23,6 +23,8 @@ func New(cfg Config) (orchestrator.Flow[Input, Outcome], error) {
 		Check: func(cfg Config, f *team.Faults) {
 			checkLimits(f, cfg.Limits)
 			checkWorkers(f, cfg.Workers)
+			share := cfg.Policy.MinShare
+			f.If(share > orchestrator.None && share < 0, "Policy.MinShare is %v, want 0 to 1", share)
 		},
 	}, cfg)
 }

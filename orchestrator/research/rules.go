@@ -99,6 +99,7 @@ type Work struct {
 	Results   Results  // all that workers made
 	Missed    []string // workers that failed or were skipped
 
+	read       int // number of sources that were read
 	supervisor func(c *orchestrator.Context) (Grade, error)
 }
 

@@ -119,7 +119,7 @@ func TestStops(t *testing.T) {
 		}},
 		{"RC41 RC42 the second plan does not fit", "research/infeasible-plan", "iteration 2 could not be finished", func(p *project) {
 			p.brief.Limits.Cost = cents(260) // 1.45 are spent; 0.05 for the planner and 0.10 for the supervisor leave 1.00
-			*p = project{cfg: research.Config{Policy: research.Policy{WarnInfeasible: true}}, brief: p.brief, cast: priced(0.65).cast}
+			*p = project{cfg: research.Config{Policy: research.Policy{WarnInfeasible: true, MinShare: orchestrator.None}}, brief: p.brief, cast: priced(0.65).cast}
 			p.cast["planner"] = []any{costs(5, small())}
 		}},
 		{"RC41 the money ends before the second writer", "research/budget", "the budget is used up", func(p *project) {
@@ -165,7 +165,7 @@ func TestStops(t *testing.T) {
 		assert.Equal(t, "PLANNING", out.Failure.Phase)
 	})
 	t.Run("RC41 RX1 canceled in the merger", func(t *testing.T) {
-		out, _, err := canceledIn(t, func(cast map[string][]any) { cast["merger"] = []any{flowtest.Hang()} })
+		out, _, err := canceledIn(t, func(cast map[string][]any) { cast["planner"], cast["merger"] = []any{pair()}, []any{flowtest.Hang()} })
 		require.ErrorIs(t, err, orchestrator.ErrCanceled)
 		assert.Equal(t, orchestrator.Canceled, out.Status)
 		assert.Equal(t, "MERGING", out.Failure.Phase)
@@ -181,18 +181,18 @@ func TestStops(t *testing.T) {
 		assert.Nil(t, out.Score)
 	})
 	t.Run("RC41 the merger without money", func(t *testing.T) {
-		p := priced(0.9)
-		p.cfg.Agents.Merger = "merger"
-		p.cast["supervisor"] = []any{costs(255, marks(0.9))}
-		p.cast["merger"] = []any{"never"}
+		p := priced(0.9).merged("never")
+		p.cast["planner"] = []any{costs(5, pair())}
+		p.cast["supervisor"] = []any{costs(370, marks(0.9))}
 		c, scripts := p.open(t)
 		out, _, err := c.Run(t)
 		require.NoError(t, err)
 		assert.Empty(t, scripts["merger"].Requests())
 		assert.Equal(t, orchestrator.Completed, out.Status)
-		assert.Equal(t, "research/agent-failed", out.Warnings[0].Code)
-		assert.Equal(t, "merger", out.Warnings[0].Who)
-		assert.Equal(t, "Words of article_writer.", out.Article.Content)
+		assert.Equal(t, []orchestrator.Warning{{
+			Code: "research/budget", Who: "merger", Message: "USD 0.15 of 5.00 are left: too little for a merger and its grade: the drafts stay",
+		}}, out.Warnings)
+		assert.Equal(t, "Words of article_writer.\n\nWords of second.", out.Article.Content)
 	})
 	t.Run("N1 RX4 what an agent calls a budget is its failure", func(t *testing.T) {
 		p := scored(0.9)
@@ -201,6 +201,17 @@ func TestStops(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, "research/agent-failed", got.warning(t, "research/agent-failed").Code)
+		for _, who := range []string{"planner", "article_writer"} { // N16
+			for _, code := range []error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow, agent.Code("stuck")} {
+				p := scored(0.9)
+				p.cast[who] = []any{fmt.Errorf("mine: %w", code)}
+				got := p.play(t)
+				require.Error(t, got.err)
+				require.NotErrorIs(t, got.err, code, who)
+				assert.Equal(t, orchestrator.Failed, got.out.Status)
+				assert.ErrorContains(t, got.err, "mine")
+			}
+		}
 		p.cast["article_writer"] = []any{context.Canceled}
 		got = p.play(t)
 		require.ErrorIs(t, got.err, research.ErrWorker)
@@ -250,7 +261,7 @@ func canceledIn(t *testing.T, change func(cast map[string][]any)) (out research.
 		p.cfg.Agents.Merger = "merger"
 		p.cast["merger"] = []any{research.Draft{Content: "merged"}}
 		change(p.cast)
-		p.cfg.Workers = research.Catalogue()
+		p.cfg.Workers = writers()
 		flow, ferr := research.New(p.cfg)
 		require.NoError(t, ferr)
 		roster := agent.Roster{}
@@ -385,19 +396,20 @@ func TestMoneyAndTime(t *testing.T) {
 		assert.NotContains(t, string(got.asked["supervisor"][0].Input), "max_budget")
 	})
 	t.Run("RC42 R-5 the rest of the money goes with every call", func(t *testing.T) {
-		p := priced(0.6, 0.9)
+		p := priced(0.6, 0.9).merged(costs(3, research.Draft{Content: "Words of both."}))
 		p.brief.Limits.Cost = 6 * providers.USD
-		p.cfg.Agents.Strategist, p.cfg.Agents.Merger = "strategist", "merger"
+		p.cfg.Agents.Strategist = "strategist"
+		p.cast["planner"] = []any{costs(5, pair())}
 		p.cast["strategist"] = []any{costs(2, `{"drop":[]}`)}
-		p.cast["merger"] = []any{costs(3, research.Draft{Content: "merged"})}
 		got := p.play(t)
 		require.NoError(t, got.err)
 		cost := func(who string, n int) providers.NanoUSD { return got.asked[who][n].Limits.Cost }
 		assert.Equal(t, cents(600), cost("planner", 0))
 		assert.Equal(t, cents(595), cost("strategist", 0))
-		assert.Equal(t, cents(600-5-2-240), cost("supervisor", 0))
-		assert.Equal(t, cents(600-257), cost("planner", 1))
-		assert.Equal(t, cents(600-257-257), cost("merger", 0))
+		assert.Equal(t, cents(600-5-2-110), cost("supervisor", 0))
+		assert.Equal(t, cents(600-127), cost("planner", 1))
+		assert.Equal(t, cents(600-127-127), cost("merger", 0))
+		assert.Equal(t, cents(600-127-127-3), cost("supervisor", 2))
 	})
 	t.Run("RC42 RX5 what calls are said to cost is reserved", func(t *testing.T) {
 		p := priced(0.9)
@@ -518,6 +530,10 @@ func TestMoneyAndTime(t *testing.T) {
 		out, _, err := c.Run(t)
 		require.NoError(t, err, "the run's budget allows it")
 		assert.Equal(t, int64(1), out.Spent.Unpriced)
+		c.Options.Budget = orchestrator.Budget{AllowUnpriced: true}
+		out, _, err = c.Run(t)
+		require.NoError(t, err, "RC56: also without a Cost beside it")
+		assert.Equal(t, int64(1), out.Spent.Unpriced)
 	})
 	t.Run("R-10 RC9 what is spent can be watched", func(t *testing.T) {
 		_, state, err := canceledIn(t, func(cast map[string][]any) {
@@ -573,6 +589,22 @@ func TestPlansAsModelsWriteThem(t *testing.T) {
 		for _, fault := range []string{"steps[1].mode is", "steps[1].category is", `steps[2].depends_on names "x"`, `steps[3].id is "w"`} {
 			assert.Contains(t, got.asked["planner"][1].Prompt, fault)
 		}
+	})
+	t.Run("RC56 an ID that code gives is no other step's", func(t *testing.T) {
+		p := scored(0.9)
+		p.brief.PreferredSources, p.brief.Tone = []string{"academic"}, "academic"
+		p.cast["planner"] = []any{plan(0.3,
+			step{ID: "step-2", Category: "analysis", Mode: "SEQUENTIAL", Workers: []string{"content_synthesizer"}},
+			step{Category: "writing", Mode: "SEQUENTIAL", Workers: []string{"article_writer"}},
+			step{ID: "added-academic_search", Category: "quality", Mode: "SEQUENTIAL", Workers: []string{"editor"}})}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Len(t, got.asked["planner"], 1, "it is no fault of the planner")
+		var ids []string
+		for _, s := range got.state.Plan.Steps {
+			ids = append(ids, s.ID)
+		}
+		assert.Equal(t, []string{"added-academic_search-2", "step-2", "step-2-2", "added-academic_search"}, ids)
 	})
 	t.Run("RC43 a plan that is too large is sent back", func(t *testing.T) {
 		many := make([]step, 65)
@@ -695,33 +727,33 @@ func TestAnswersOfWorkers(t *testing.T) {
 	})
 	t.Run("RC48 of two texts side by side the later one, with a warning", func(t *testing.T) {
 		p := scored(0.9)
-		p.cast["editor"] = []any{flowtest.Delay(time.Second, research.Draft{Content: "Edited."})}
-		p.cast["citation_formatter"] = []any{research.Draft{Content: "Cited."}}
+		p.cast["editor"] = []any{flowtest.Delay(time.Second, research.Draft{Content: "Edited words."})}
+		p.cast["citation_formatter"] = []any{research.Draft{Content: "Cited words."}}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, "Cited.", got.out.Article.Content)
+		assert.Equal(t, "Cited words.", got.out.Article.Content)
 		assert.Equal(t, "editor and citation_formatter revised the same text: that of citation_formatter is used", got.warning(t, "research/revision-lost").Message)
 	})
 	t.Run("RC48 one after another nothing is lost", func(t *testing.T) {
 		p := scored(0.9)
 		p.workers = research.Catalogue()
 		p.workers[9].Needs = []string{"article", "edits"}
-		p.cast["editor"] = []any{research.Draft{Content: "Edited."}}
+		p.cast["editor"] = []any{research.Draft{Content: "Edited words."}}
 		p.cast["citation_formatter"] = []any{research.Draft{Content: "Edited and cited."}}
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, "Edited and cited.", got.out.Article.Content)
 		assert.Empty(t, got.out.Warnings)
-		assert.JSONEq(t, `{"title":"AI in care","content":"Edited."}`, string(input[research.WorkerInput](t, got.asked["citation_formatter"][0]).Inputs["article_writer"]))
+		assert.JSONEq(t, `{"title":"AI in care","content":"Edited words."}`, string(input[research.WorkerInput](t, got.asked["citation_formatter"][0]).Inputs["article_writer"]))
 	})
 	t.Run("RC48 only the drafts that a checker has read", func(t *testing.T) {
 		p := scored(0.9)
 		p.workers = append(research.Catalogue(), research.Worker{ID: "boxes", Category: research.Writing, Produces: []string{"boxes"}})
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), parallel("writing", "boxes", "article_writer"), sequential("quality", "editor"))}
-		p.cast["editor"] = []any{research.Draft{Content: "Edited."}}
+		p.cast["editor"] = []any{research.Draft{Content: "Edited words."}}
 		got := p.play(t)
 		require.NoError(t, got.err)
-		assert.Equal(t, "Words of boxes.\n\nEdited.", got.out.Article.Content)
+		assert.Equal(t, "Words of boxes.\n\nEdited words.", got.out.Article.Content)
 	})
 	t.Run("RC49 R-13 too few sources", func(t *testing.T) {
 		p := scored(0.6, 0.9)

@@ -16,9 +16,10 @@ var straight = []research.Phase{
 	initialized, planning, strategy, executing, evaluating, merging, completed,
 }
 
-// scored is the reference run with these scores.
+// scored is the reference run with these scores. Its texts are a few words, which nobody counts.
 func scored(scores ...float64) project {
 	p := project{brief: brief(), cast: map[string][]any{"planner": {reference()}}}
+	p.cfg.Policy.MinShare = orchestrator.None
 	for _, s := range scores {
 		p.cast["supervisor"] = append(p.cast["supervisor"], marks(s))
 	}
@@ -27,7 +28,7 @@ func scored(scores ...float64) project {
 
 func TestWholeRuns(t *testing.T) {
 	t.Run("RA48 example 1: a simple run", func(t *testing.T) {
-		p := project{brief: brief(), cast: map[string][]any{"planner": {small()}, "supervisor": {marks(0.92)}}}.play(t)
+		p := project{brief: brief(), cast: map[string][]any{"planner": {small()}, "supervisor": {marks(0.92)}, "article_writer": {long("one")}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, straight, p.phases())
 		assert.Len(t, p.state.Actions, 14)
@@ -39,7 +40,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Empty(t, p.out.Metrics.Improvement)
 	})
 	proves(t, []string{"RA49 R64 R104 R105 RC19 RC33 pattern 1: the fifteen actions", "R104 pattern 1: the fifteen actions", "R105 pattern 1: the fifteen actions"}, func(t *testing.T) {
-		p := scored(0.91).play(t)
+		p := scored(0.91).full().play(t)
 		require.NoError(t, p.err)
 		var actions []string
 		for _, a := range p.state.Actions {
@@ -61,7 +62,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Empty(t, p.out.Warnings)
 	})
 	proves(t, []string{"RA50 R86 R95 R96 R103 pattern 2: a second iteration", "R86 pattern 2: a second iteration", "R95 pattern 2: a second iteration", "R96 pattern 2: a second iteration", "R103 pattern 2: a second iteration"}, func(t *testing.T) {
-		p := scored(0.65, 0.88).play(t)
+		p := scored(0.65, 0.88).full().play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.state.Phases, 11)
 		assert.Len(t, p.state.Actions, 28)
@@ -75,7 +76,7 @@ func TestWholeRuns(t *testing.T) {
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 	})
 	proves(t, []string{"RA51 R12 R94 RC1 RC18 RC25 RC26 pattern 3: forced", "R12 pattern 3: forced"}, func(t *testing.T) {
-		p := scored(0.65, 0.72, 0.78).play(t)
+		p := scored(0.65, 0.72, 0.78).full().play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.state.Phases, 16)
 		assert.Len(t, p.state.Actions, 41)
@@ -96,7 +97,7 @@ func TestWholeRuns(t *testing.T) {
 		nine := plan(0.6, parallel("research", "web_search", "news_search", "academic_search", "web_scraper"), sequential("analysis", "content_synthesizer"), sequential("writing", "article_writer"), parallel("quality", "fact_checker", "editor", "citation_formatter"))
 		low := marks(0.72)
 		low["feedback"] = "add academic sources"
-		p := project{brief: b, cast: map[string][]any{"planner": {six, nine}, "supervisor": {low, marks(0.89)}}}.play(t)
+		p := project{brief: b, cast: map[string][]any{"web_search": {many(10)}, "planner": {six, nine}, "supervisor": {low, marks(0.89)}}}.full().play(t)
 		require.NoError(t, p.err)
 		assert.Len(t, p.state.Tasks, 15)
 		require.Len(t, p.asked["planner"], 2)
@@ -110,7 +111,7 @@ func TestWholeRuns(t *testing.T) {
 		p := scored(0.78, 0.83, 0.87)
 		quality := 0.90
 		p.brief.MinQuality = &quality
-		got := p.play(t)
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.Contains(t, got.warned(), "Quality 0.87 below target 0.90, but max iterations reached")
@@ -122,8 +123,8 @@ func TestWholeRuns(t *testing.T) {
 	proves(t, []string{"RA54 RA40 RA41 RA42 R72 R74 example 4: failures on the way", "RA40 example 4: failures on the way", "RA41 example 4: failures on the way", "R74 example 4: failures on the way"}, func(t *testing.T) {
 		p := scored(0.85)
 		p.cast["news_search"] = []any{errBoom}
-		p.cast["article_writer"] = []any{errBoom, errBoom, research.Draft{Content: "done"}}
-		got := p.play(t)
+		p.cast["article_writer"] = []any{errBoom, errBoom, long("done")}
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Equal(t, []string{"News search unavailable"}, got.warned())
@@ -138,7 +139,7 @@ func TestWholeRuns(t *testing.T) {
 		p.cast["web_search"] = []any{costs(20, sources(research.Source{Title: "x"}))}
 		p.cast["content_synthesizer"] = []any{costs(30, map[string]string{"a": "b"})}
 		p.cast["article_writer"] = []any{errBoom}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.ErrorIs(t, got.err, research.ErrWorker)
 		assert.Equal(t, []research.Phase{initialized, planning, strategy, executing, failed}, got.phases())
 		f := got.out.Failure
@@ -168,12 +169,12 @@ func TestWholeRuns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := scored(0.65, 0.78, 0.70)
 			p.cfg.Rules.Ranker = research.Best{Latest: tt.last}
-			p.cast["article_writer"] = []any{research.Draft{Content: "one"}, research.Draft{Content: "two"}, research.Draft{Content: "three"}}
-			got := p.play(t)
+			p.cast["article_writer"] = []any{long("one"), long("two"), long("three")}
+			got := p.full().play(t)
 			require.NoError(t, got.err)
 			assert.Equal(t, orchestrator.Partial, got.out.Status)
-			assert.Equal(t, fmt.Sprintf("> Partial result: quality %.2f, wanted 0.80; max iterations reached.\n\n%s", tt.at, tt.want), got.out.Article.Content, "RC51")
-			assert.Equal(t, 1, got.out.Article.Words)
+			assert.Equal(t, fmt.Sprintf("> Partial result: quality %.2f, wanted 0.80; max iterations reached.\n\n%s", tt.at, long(tt.want).Content), got.out.Article.Content, "RC51")
+			assert.Equal(t, 2000, got.out.Article.Words)
 			assert.Equal(t, tt.improved, got.out.Metrics.Improvement)
 			assert.InDelta(t, tt.at, *got.out.Score, 0)
 			assert.InDelta(t, tt.at, got.out.Quality["overall"], 0)
@@ -184,7 +185,7 @@ func TestWholeRuns(t *testing.T) {
 	t.Run("RA58 RA22 one iteration", func(t *testing.T) {
 		p := scored(0.5)
 		p.cfg.Policy.Iterations = 1
-		got := p.play(t)
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Partial, got.out.Status)
 		assert.NotContains(t, got.phases(), rePlanning)
@@ -194,7 +195,7 @@ func TestWholeRuns(t *testing.T) {
 		for _, w := range []string{"web_search", "academic_search", "news_search"} {
 			p.cast[w] = []any{errBoom}
 		}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.ErrorIs(t, got.err, research.ErrStep)
 		assert.Equal(t, "StepFailedError", got.out.Failure.Type)
 		assert.Equal(t, "EXECUTING", got.out.Failure.Phase)
@@ -204,7 +205,7 @@ func TestWholeRuns(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"), sequential("quality", "seo_optimizer"))}
 		p.cast["seo_optimizer"] = []any{errBoom}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Equal(t, orchestrator.Completed, got.out.Status)
 		assert.Contains(t, got.warned(), "SEO optimization unavailable")
@@ -212,7 +213,7 @@ func TestWholeRuns(t *testing.T) {
 	proves(t, []string{"RA61 RX6 R65 RC9 a planner that answers in prose, twice", "R65 a planner that answers in prose, twice"}, func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{costs(10, "{broken"), costs(10, "prose"), costs(10, reference())}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["planner"], 3)
 		assert.Equal(t, cents(30), got.out.Spent.Cost)
@@ -221,7 +222,7 @@ func TestWholeRuns(t *testing.T) {
 	t.Run("RA62 RX6 a planner that answers in prose", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{"{broken"}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.ErrorIs(t, got.err, research.ErrOutput)
 		assert.Equal(t, "OutputError", got.out.Failure.Type)
 		assert.Equal(t, "PLANNING", got.out.Failure.Phase)
@@ -231,7 +232,7 @@ func TestWholeRuns(t *testing.T) {
 	t.Run("RA63 RX7 a supervisor on another scale", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["supervisor"] = []any{marks(88), map[string]any{"article": "0.88", "source": 0.88, "factual": 0.88, "writing": 0.88}}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.NoError(t, got.err)
 		assert.Len(t, got.asked["supervisor"], 2)
 		assert.InDelta(t, 0.88, *got.out.Score, 0)
@@ -240,7 +241,7 @@ func TestWholeRuns(t *testing.T) {
 		p := scored(0.9)
 		quality := 1.2
 		p.brief = research.Input{MinQuality: &quality, MinSources: 51}
-		got := p.play(t)
+		got := p.full().play(t)
 		require.ErrorIs(t, got.err, research.ErrRejected)
 		for _, problem := range []string{"Topic is empty", "MinQuality is 1.2, want 0 to 1", "MinSources is 51, want 1 to 50"} {
 			assert.ErrorContains(t, got.err, problem)

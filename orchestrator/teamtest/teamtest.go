@@ -87,7 +87,7 @@ func testDirector(t *testing.T, open func(testing.TB) runlog.Store) {
 // testResearch tests two workers side by side, and a third one on their results.
 func testResearch(t *testing.T, open func(testing.TB) runlog.Store) {
 	t.Helper()
-	flow, err := research.New(research.Config{Workers: []research.Worker{
+	flow, err := research.New(research.Config{Policy: research.Policy{MinShare: orchestrator.None}, Workers: []research.Worker{
 		{ID: "web", Category: research.Researching, Produces: []string{"sources"}},
 		{ID: "library", Category: research.Researching, Produces: []string{"sources"}},
 		{ID: "writer", Category: research.Writing, Critical: true, Needs: []string{"sources"}, Produces: []string{"article"}},

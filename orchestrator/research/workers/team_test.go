@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/research"
@@ -25,7 +26,7 @@ func TestTeam(t *testing.T) {
 		assert.Equal(t, "all:triage AND all:nurses", r.URL.Query().Get("search_query"))
 		_, _ = io.WriteString(w, regexp.MustCompile(`https?://arxiv\.org`).ReplaceAllString(recorded(t, "arxiv.xml"), news.URL))
 	}))
-	flow, err := research.New(research.Config{Workers: research.Catalogue()})
+	flow, err := research.New(research.Config{Workers: research.Catalogue(), Policy: research.Policy{MinShare: orchestrator.None}})
 	require.NoError(t, err)
 	writer := &flowtest.Script{}
 	plan := agent.JSON(map[string]any{"complexity": 0.3, "steps": []map[string]any{
@@ -59,6 +60,10 @@ func TestTeam(t *testing.T) {
 	require.NotNil(t, out.Article)
 	var unread []string
 	for _, w := range out.Warnings {
+		if w.Code == "research/few-sources" {
+			assert.Contains(t, w.Message, "beside 3 that were not read")
+			continue
+		}
 		require.Equal(t, "research/unread", w.Code)
 		unread = append(unread, w.Who+" "+w.Message)
 	}
@@ -92,7 +97,7 @@ func TestTeam(t *testing.T) {
 // If no page can be read, the team takes what its fallback finds.
 func TestTeamWithoutPages(t *testing.T) {
 	news := serve(t, http.NotFoundHandler())
-	flow, err := research.New(research.Config{Workers: research.Catalogue()})
+	flow, err := research.New(research.Config{Workers: research.Catalogue(), Policy: research.Policy{MinShare: orchestrator.None}})
 	require.NoError(t, err)
 	c := flowtest.New(flow, research.Input{Topic: "Triage", MinSources: 5, PreferredSources: []string{news.URL + "/a"}}, func(tb testing.TB) agent.Roster {
 		tb.Helper()

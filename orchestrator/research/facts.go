@@ -1,0 +1,99 @@
+package research
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/team"
+)
+
+// facts are what is counted of a result, and what was wanted.
+type facts struct {
+	words, wantWords     int
+	sources, wantSources int // sources that were read
+}
+
+// factsOf counts the words of work, and its sources without those that were not read.
+func (r *run) factsOf(work Work) facts {
+	return facts{work.Article.Words, r.state.Input.Length, work.read, r.state.Input.MinSources}
+}
+
+// lacks says which of the facts is less than that share of what was wanted; "": none is.
+func (f facts) lacks(share float64) string {
+	var parts []string
+	if float64(f.words) < share*float64(f.wantWords) {
+		parts = append(parts, fmt.Sprintf("%d of %d words", f.words, f.wantWords))
+	}
+	if float64(f.sources) < share*float64(f.wantSources) {
+		parts = append(parts, fmt.Sprintf("%d of %d sources", f.sources, f.wantSources))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// capped returns g with the marks of article and source at most what the facts allow: each
+// is the mean of three shares, of which one is counted and two are taken as full.
+func (f facts) capped(g Grade) Grade {
+	most := map[string]float64{"article": mean(f.words, f.wantWords), "source": mean(f.sources, f.wantSources)}
+	g.Marks = slices.Clone(g.Marks)
+	for i := range g.Marks {
+		if top, ok := most[g.Marks[i].Name]; ok {
+			g.Marks[i].Value = min(g.Marks[i].Value, top)
+		}
+	}
+	return g
+}
+
+// mean is the mean of two full shares and that of have in want.
+func mean(have, want int) float64 {
+	return grading.Round6((2 + min(float64(have)/float64(max(want, 1)), 1)) / 3)
+}
+
+// judge returns the grade of work, of which the facts bound the marks, and its score. failed
+// is an error of the Grader, which leaves the work ungraded; err ends the run.
+func (r *run) judge(c *orchestrator.Context, work Work) (g Grade, score float64, failed, err error) {
+	work.supervisor = r.supervisor(work)
+	g, failed, err = team.Grade(r.Run, c, "supervisor", "Rules.Grader", func() (Grade, error) {
+		return r.Rules.Grader.Grade(c, team.Clone(work))
+	}, Grade.check)
+	switch {
+	case r.IsHostError(err), r.breaks(c, err):
+		return g, 0, nil, err
+	case failed != nil || err != nil:
+		return g, 0, cmp.Or(failed, err), nil
+	case g.Marks == nil:
+		return g, 0, errors.New(g.Feedback), nil
+	}
+	if r.Policy.MinShare > 0 {
+		g = r.factsOf(work).capped(g)
+	}
+	score, err = team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(slices.Clone(g.Marks)) })
+	return g, score, nil, err
+}
+
+// wordsIn counts the words of a text. In scripts without spaces two letters are a word.
+func wordsIn(text string) (n int) {
+	letters := 0
+	for field := range strings.FieldsSeq(text) {
+		here, others := 0, false
+		for _, c := range field {
+			if unicode.In(c, unspaced...) {
+				here++
+			} else {
+				others = others || unicode.IsLetter(c) || unicode.IsDigit(c)
+			}
+		}
+		if letters += here; here == 0 || others {
+			n++
+		}
+	}
+	return n + (letters+1)/2
+}
+
+// unspaced are the scripts that have no spaces between words.
+var unspaced = []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
