@@ -137,6 +137,17 @@ func TestScoresAreSetAside(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
+	t.Run("DC41 as much as the largest call is set aside, not as the latest", func(t *testing.T) {
+		// The first round costs 90, the second 70: after them 119 are left, and 90 and 30 are wanted.
+		d := full(func(c *discussion.Config) { c.Limits.Cost = 289 })
+		d.cast = paid(d.cfg, 10, 0)
+		dear := agent.Response{Text: "Facts.", Usage: providers.Usage{Calls: 1, Cost: 30}}
+		d.cast[discussion.Researcher] = append([]any{dear}, d.cast[discussion.Researcher]...)
+		p := d.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 2, p.out.Discussion.Round)
+		assert.Len(t, p.asked, 18)
+	})
 	t.Run("DC41 models without a price are called in all rounds, if that is allowed", func(t *testing.T) {
 		d := full(func(c *discussion.Config) { c.Limits.Cost, c.Limits.AllowUnpriced = 1000, true })
 		d.cast = cast{discussion.Critic: {agent.Response{Text: "Why?", Usage: providers.Usage{Calls: 1, Unpriced: 1}}}}
