@@ -280,3 +280,44 @@ func TestGradedWorkStays(t *testing.T) {
 		assert.Equal(t, "output of a", hierarchy.Text(out.Reports[0].Specialists[0].Output))
 	})
 }
+
+func TestWhatIsTold(t *testing.T) {
+	t.Run("H91 a round is told its number and how many there are", func(t *testing.T) {
+		th := trio(60, 90)
+		th.cfg.Policy.SynthesisRounds = 3
+		th.cast["head"] = []any{"first draft", "second draft", "third draft"}
+		p := th.play(t)
+		assert.Contains(t, p.prompt("head", 1), "round 2 of 3")
+		assert.Contains(t, p.prompt("head", 2), "round 3 of 3")
+	})
+	t.Run("H88 the overall score is made of quality, relevance and gate", func(t *testing.T) {
+		th := theater{cfg: heads("a", "b"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "b-head": {"y"}}}
+		th.cfg.Departments[1].Gate = new(90.0)
+		var marks grading.Marks
+		th.cfg.Rules.Scores.Overall = grading.ScorerFunc(func(m grading.Marks) (float64, error) {
+			marks = m
+			return 50, nil
+		})
+		assert.Equal(t, new(50.0), th.play(t).out.Score)
+		assert.Equal(t, grading.Marks{{Name: "a", Value: 85, Weight: .8, Passed: true}, {Name: "b", Value: 85, Weight: .8}}, marks)
+	})
+	t.Run("H87 the agent that checks has the settings of an agent", func(t *testing.T) {
+		th := theater{cfg: heads("a"), in: hierarchy.Input{Prompt: "go"}, cast: cast{"a-head": {"x"}, "brain": {map[string]any{"issues": []any{}}}}}
+		th.cfg.Master.Consistency = "brain"
+		asked := th.play(t).asked["brain"][0]
+		assert.EqualValues(t, 300e9, asked.Limits.Total)
+		assert.Equal(t, new(0.7), asked.Temperature)
+	})
+	t.Run("HC42 a department without a score tells none", func(t *testing.T) {
+		th := theater{cfg: one(), in: hierarchy.Input{Prompt: "a hat"}, cast: cast{"head": {"work"}}}
+		th.cfg.Departments[0].MinQuality, th.cfg.Policy.GradeHeads = new(0.0), true
+		th.cfg.Rules.Grader = orchestrator.GradeWith(func(*orchestrator.Context, hierarchy.Work) (hierarchy.Grade, error) {
+			return hierarchy.Grade{}, errBoom
+		})
+		p := th.play(t)
+		finished := p.events(t, hierarchy.EventDepartmentFinished)
+		require.Len(t, finished, 1)
+		assert.Nil(t, finished[0].Score)
+		assert.Equal(t, "boom", p.report(t, "d").Ungraded)
+	})
+}
