@@ -170,6 +170,8 @@ func TestInput(t *testing.T) {
 		err  error
 		want string
 	}{
+		{"N20 a goal with a control character", delivery.Input{Goal: "x\x1b"}, delivery.ErrGoal, "goal: line 1, character 2 is U+001B, a control character"},
+		{"N20 a goal that shows nothing", delivery.Input{Goal: "\u200b"}, delivery.ErrGoal, "goal: it has 1 characters, and none that can be seen"},
 		{"SX2 SA48 no goal", delivery.Input{}, delivery.ErrEmptyGoal, "goal is empty"},
 		{"SX2 a goal of 256 KiB and a byte", delivery.Input{Goal: strings.Repeat("x", 256<<10+1)}, delivery.ErrGoalTooLarge, "goal has 262145 bytes, want at most 262144"},
 		{"limits that are none", delivery.Input{Goal: "x", Limits: team.Limits{Calls: -2}}, delivery.ErrLimits, "limits.Calls is -2"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -29,6 +30,7 @@ var definition = team.Definition[Config, Input, Outcome]{
 		f.If(b.MinSteps > b.MaxSteps && b.MaxSteps > 0, "Bounds.MinSteps is %d, want at most Bounds.MaxSteps, %d", b.MinSteps, b.MaxSteps)
 	},
 	Run: func(c *orchestrator.Context, s team.Start, cfg Config, in Input) (Outcome, error) {
+		in.Goal = text.Newlines(in.Goal)
 		return (&run{Config: cfg, in: in}).do(c, s)
 	},
 }

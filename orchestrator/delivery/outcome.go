@@ -39,6 +39,7 @@ const maxGoal = 256 << 10
 // The errors of runs, beside orchestrator.ErrBudget and orchestrator.ErrCanceled.
 const (
 	ErrEmptyGoal      = agent.Code("delivery/empty-goal")
+	ErrGoal           = agent.Code("delivery/goal") // the goal is no text: it has a control character, or nothing that can be seen
 	ErrGoalTooLarge   = agent.Code("delivery/goal-too-large")
 	ErrLimits         = agent.Code("delivery/invalid-limits")   // Input.Limits cannot be used
 	ErrState          = agent.Code("delivery/invalid-state")    // Input.From cannot be continued
@@ -58,6 +59,10 @@ func (in Input) validate() error {
 		return team.Fail(ErrGoalTooLarge, "goal has %d bytes, want at most %d", len(goal), maxGoal)
 	}
 	var f team.Faults
+	f.Text("goal", goal)
+	if err := f.Err(); err != nil {
+		return team.Fail(ErrGoal, "%w", err)
+	}
 	f.CheckAt("limits", in.Limits)
 	if err := f.Err(); err != nil {
 		return team.Fail(ErrLimits, "%w", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -108,6 +109,7 @@ func (r *run) begin(c *orchestrator.Context, s team.Start) *orchestrator.Context
 	r.tasks, r.running = map[string]*job{}, map[string]bool{}
 	r.state.Phase = opening
 	s.Limits.AllowUnpriced = s.Limits.AllowUnpriced || c.Left().AllowUnpriced
+	r.in.Objective = text.Newlines(r.in.Objective)
 	s.Asked = r.in.Objective
 	if r.in.Board != nil {
 		s.Asked = cmp.Or(s.Asked, r.in.Board.Objective)

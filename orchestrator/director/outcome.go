@@ -62,6 +62,7 @@ func (in Input) validate() error {
 	var f team.Faults
 	f.CheckAt("limits", in.Limits)
 	f.If(strings.TrimSpace(in.Objective) == "" && in.Board == nil, "objective is empty")
+	f.Text("objective", in.Objective)
 	for _, area := range slices.Sorted(maps.Keys(in.Spec)) {
 		f.If(strings.TrimSpace(area) == "" || !json.Valid(in.Spec[area]), "spec[%q] has no name or is no JSON", area)
 	}

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 )
@@ -45,6 +44,7 @@ func newRun(cfg Config) *run { return &run{cfg: cfg, known: map[string]bool{}} }
 
 // do is the discussion: kickoff, rounds, validation, selection, report.
 func (r *run) do(c *orchestrator.Context, s team.Start, in Input) (Outcome, error) {
+	in.Topic = text.Newlines(in.Topic)
 	d := &r.out.Discussion
 	*d = Discussion{
 		ID: c.RunID(), Topic: in.Topic, Phase: created, Rounds: r.cfg.Rounds.Max, Threshold: r.cfg.Policy.Threshold,
@@ -99,11 +99,10 @@ func (r *run) begin(c *orchestrator.Context, in Input) error {
 
 // check finds every fault of the input. limit is that of the topic's bytes; 0: none.
 func (in Input) check(limit int) error {
-	isControl := func(r rune) bool { return unicode.IsControl(r) && !unicode.IsSpace(r) || r == utf8.RuneError }
 	var f team.Faults
 	f.If(strings.TrimSpace(in.Topic) == "", "the topic is blank")
 	f.If(limit > 0 && len(in.Topic) > limit, "the topic has %d bytes, want at most %d", len(in.Topic), limit)
-	f.If(strings.ContainsFunc(in.Topic, isControl), "the topic has control characters, or is not UTF-8")
+	f.Text("the topic", in.Topic)
 	for i, text := range in.Preamble {
 		f.If(strings.TrimSpace(text) == "", "Preamble[%d] is blank", i)
 	}

@@ -112,8 +112,8 @@ func TestKickoff(t *testing.T) {
 	}{
 		{"DA7 DX3 blank topic", discussion.Input{Topic: " \n\t"}, discussion.ErrInput, "discussion: the topic is blank"},
 		{"DX3 topic of 64 KiB and a byte", discussion.Input{Topic: strings.Repeat("x", 64<<10+1)}, discussion.ErrInput, "discussion: the topic has 65537 bytes, want at most 65536"},
-		{"DX3 topic that is no UTF-8", discussion.Input{Topic: "a\xffb"}, discussion.ErrInput, "discussion: the topic has control characters, or is not UTF-8"},
-		{"DX3 topic with control characters", discussion.Input{Topic: "a\x00b"}, discussion.ErrInput, "discussion: the topic has control characters, or is not UTF-8"},
+		{"DX3 N20 topic that is no UTF-8", discussion.Input{Topic: "a\xffb"}, discussion.ErrInput, "discussion: the topic: line 1, character 2 is not UTF-8"},
+		{"DX3 N20 topic with control characters", discussion.Input{Topic: "a\x00b"}, discussion.ErrInput, "discussion: the topic: line 1, character 2 is U+0000, a control character"},
 		{"DC8 blank preamble", discussion.Input{Topic: "x", Preamble: []string{" "}}, discussion.ErrInput, "discussion: Preamble[0] is blank"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

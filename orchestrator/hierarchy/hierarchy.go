@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 )
@@ -43,6 +44,7 @@ type run struct {
 // do is the master: route, dispatch, combine, check.
 func (r *run) do(c *orchestrator.Context, s team.Start) (Outcome, error) {
 	r.out = Outcome{Reports: []Report{}, Output: map[string]json.RawMessage{}, Checks: Checks{checkSkipped, checkSkipped, []Issue{}}}
+	r.in.Prompt = text.Newlines(r.in.Prompt)
 	r.marks, r.own = marksOf(r.cfg.Rules.Scores.Output)
 	s.Asked, s.Outcome, s.State, s.Path = r.in.Prompt, &r.out.Outcome, func() any { return r.state }, "run"
 	r.Run, c = team.Begin(c, s)
@@ -73,6 +75,7 @@ func (c Config) checkInput(in Input) error {
 	var f team.Faults
 	f.Check(in)
 	f.If(blank(in.Prompt), "the prompt is empty")
+	f.Text("the prompt", in.Prompt)
 	n, most := len(in.Prompt), c.Bounds.PromptBytes
 	f.If(n > most, "the prompt has %d bytes, want at most %d", n, most)
 	for _, id := range slices.Sorted(maps.Keys(in.History)) {

@@ -110,6 +110,9 @@ func (d Department) target() routing.Target {
 
 // check adds the faults of d that tags do not find.
 func (d Department) check(f *team.Faults) {
+	if !blank(d.ID) {
+		f.Name(fmt.Sprintf("department %q: ID", d.ID), d.ID)
+	}
 	if err := d.target().Validate(); err != nil && !blank(d.ID) {
 		f.Add("department %q: %w", d.ID, err)
 	}
@@ -120,6 +123,7 @@ func (d Department) check(f *team.Faults) {
 
 func (a Agent) check(f *team.Faults, d Department) {
 	at := fmt.Sprintf("department %q: agent %q: ", d.ID, a.ID)
+	f.Name(at+"ID", a.ID)
 	f.If(a.Inactive && a.ID == d.Head, "%sInactive: the head is not active", at)
 	if err := (routing.Rules{Skills: a.Skills}).Validate(); err != nil {
 		f.Add("%s%w", at, err)

@@ -42,7 +42,8 @@ func (in Input) Validate() error {
 	var f team.Faults
 	f.Check(in)
 	n := utf8.RuneCountInString(in.Topic)
-	f.If(n > 500 || !utf8.ValidString(in.Topic), "Topic has %d characters, want a text of 1 to 500", n)
+	f.Text("Topic", in.Topic)
+	f.If(n > 500, "Topic has %d characters, want a text of 1 to 500", n)
 	f.If(in.Depth == "light" && in.MinSources > 12, "MinSources is %d, which contradicts depth \"light\": want at most 12, or more depth", in.MinSources)
 	checkLimits(&f, in.Limits)
 	return f.Err()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -53,6 +54,7 @@ type run struct {
 // good enough or an error ends it, then merge. The run looks after its time itself, because
 // critical workers may finish when it is up.
 func play(c *orchestrator.Context, start team.Start, cfg Config, in Input) (Outcome, error) {
+	in.Topic = text.Newlines(in.Topic)
 	r := &run{Config: cfg, because: maxIterations, out: Outcome{Sources: []Source{}}}
 	r.state.Input, r.state.StartedAt = in, c.Now()
 	start.Asked, start.Outcome = in.Topic, &r.out.Outcome

@@ -6,8 +6,10 @@ import (
 	"math"
 	"reflect"
 	"runtime/debug"
+	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 )
@@ -38,6 +40,22 @@ func (f *Faults) Within(field string, x, low, high float64) {
 func (f *Faults) WithinIfSet(field string, x *float64, low, high float64) {
 	if x != nil {
 		f.Within(field, *x, low, high)
+	}
+}
+
+// Text adds a fault if s is no text for people and models: it is not UTF-8, it has a control
+// character other than tab and line ends, or nothing in it can be seen. The fault has the
+// place. A blank s has none, as a team may take it; \r\n and \r are line ends.
+func (f *Faults) Text(field, s string) {
+	if err := text.Fault(text.Newlines(s)); err != nil && strings.TrimSpace(s) != "" {
+		f.Add("%s: %w", field, err)
+	}
+}
+
+// Name is Text for names and IDs of a configuration, which have no tab and no line end.
+func (f *Faults) Name(field, s string) {
+	if err := text.NameFault(s); err != nil {
+		f.Add("%s: %w", field, err)
 	}
 }
 

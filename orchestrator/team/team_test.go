@@ -170,3 +170,22 @@ func TestConfigJSONRoundTrip(t *testing.T) {
 		require.Equal(t, want, got)
 	})
 }
+
+// TestTexts: all teams refuse the same texts and names, with the place.
+func TestTexts(t *testing.T) {
+	var f team.Faults
+	for _, s := range []string{"", " \n", "tea\r\n\tor coffee\r?", "\u200bx"} {
+		f.Text("fine", s)
+	}
+	f.Name("fine", "")
+	f.Name("fine", "a b/1")
+	require.NoError(t, f.Err(), "N20")
+	f.Text("topic", "a\r\nb\x00")
+	f.Text("topic", "\u200b")
+	f.Text("topic", "a\xff")
+	f.Name("id", "a\nb")
+	f.Name("id", "\xff")
+	require.EqualError(t, f.Err(), "topic: line 2, character 2 is U+0000, a control character\n"+
+		"topic: it has 1 characters, and none that can be seen\ntopic: line 1, character 2 is not UTF-8\n"+
+		"id: character 2 is U+000A, which no name has\nid: line 1, character 1 is not UTF-8", "N20")
+}

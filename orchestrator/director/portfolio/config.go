@@ -84,6 +84,7 @@ func checkProjects(projects []Project, budget providers.NanoUSD) error {
 	seen := map[string]bool{}
 	for i, p := range projects {
 		f.If(p.ID == "" || seen[p.ID], "projects[%d]: id %q is empty or taken", i, p.ID)
+		f.Name(fmt.Sprintf("projects[%d]: id", i), p.ID)
 		seen[p.ID] = true
 		_, known := stages.Next(p.Stage, Kill)
 		f.If(!known && p.Stage != Killed, "projects[%d] %q: stage is %q, want one of %q", i, p.ID, p.Stage, stages.States())
