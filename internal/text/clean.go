@@ -19,15 +19,16 @@ func Newlines(s string) string {
 	return newlines.Replace(s)
 }
 
-// Fault returns why s is no text for people and models, or nil: it is not UTF-8, it has a
+// Fault returns why s is no text for people and models, or nil: it is not UTF-8 (also U+FFFD,
+// which JSON has made of what was not), it has a
 // control character other than tab and newline, or it has characters of which none can be
 // seen. The error names the first fault by its line and its character, both from 1. An empty
 // s has no fault.
 func Fault(s string) error {
 	line, column, seen := 1, 0, false
-	for i, r := range s {
+	for _, r := range s {
 		column++
-		if _, size := utf8.DecodeRuneInString(s[i:]); r == utf8.RuneError && size == 1 {
+		if r == utf8.RuneError {
 			return fmt.Errorf("line %d, character %d is not UTF-8", line, column)
 		}
 		switch {
