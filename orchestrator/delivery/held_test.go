@@ -149,6 +149,22 @@ func TestWhatIsSaid(t *testing.T) {
 	})
 }
 
+func TestGraderIsNotAskedLate(t *testing.T) {
+	t.Run("SC5 a host's Grader is not asked after the time of a step", func(t *testing.T) {
+		cfg, asked := limited(60), []string{}
+		cfg.Policy.SkipTestReview, cfg.Rules = true, iterations(1) // a step has four minutes
+		cfg.Rules.Graders.Step = orchestrator.GraderFunc[delivery.VerifyInput, delivery.Verdict](
+			func(_ *orchestrator.Context, in delivery.VerifyInput) (delivery.Verdict, error) {
+				asked = append(asked, in.Step.ID)
+				return delivery.Verdict{Approved: true, Score: 90, Evidence: []string{"seen"}}, nil
+			})
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, code())}, "check": {slow(20, passed)}}}.play(t)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		assert.Len(t, asked, 11)
+		assert.NotContains(t, asked, "p1.s1")
+	})
+}
+
 // long is a team for plans of many steps, with answers at once; ask hears each request.
 func long(tb testing.TB, n int, ask func(agent.Request)) (orchestrator.Flow[delivery.Input, delivery.Outcome], *orchestrator.Engine) {
 	tb.Helper()
