@@ -321,3 +321,11 @@ func TestWhatIsTold(t *testing.T) {
 		assert.Equal(t, "boom", p.report(t, "d").Ungraded)
 	})
 }
+
+func TestAgentsOfSteps(t *testing.T) {
+	cfg := one()
+	cfg.Rules.Agents = []string{"archive"}
+	flow, err := hierarchy.New(cfg)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"archive", "head"}, flow.Agents)
+}
