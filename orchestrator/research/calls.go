@@ -150,7 +150,7 @@ func own(err error) error {
 	}
 	e := *agent.ErrorOf(err)
 	e.Codes = slices.DeleteFunc(slices.Clone(e.Codes), func(code agent.Code) bool {
-		return slices.ContainsFunc([]error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow, agent.Code("stuck")}, func(of error) bool { return code == of })
+		return slices.Contains([]agent.Code{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow, "stuck"}, code)
 	})
 	return &e
 }

@@ -36,17 +36,17 @@ func (r *run) evaluate(c *orchestrator.Context) error {
 	work := r.workOf(articleOf(s.Writing), s.Results)
 	it.lacks = r.factsOf(work).lacks(r.Policy.MinShare)
 	began, spent := c.Elapsed(), c.Spent().Cost
-	g, score, failed, err := r.judge(c, work)
+	j, err := r.judge(c, work)
 	r.overhead.Cost += c.Spent().Cost - spent
 	r.overhead.Wall += c.Elapsed() - began
 	if err != nil {
 		return err
 	}
-	it.grade = g
-	if failed != nil {
-		r.ungraded(c, it, failed)
+	it.grade = j.grade
+	if j.failed != nil {
+		r.ungraded(c, it, j.failed)
 	} else {
-		it.Quality, it.score = score, &score
+		it.Quality, it.score = j.score, &j.score
 	}
 	return r.conclude(c, it, work.read)
 }

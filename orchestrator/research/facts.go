@@ -54,26 +54,34 @@ func mean(have, want int) float64 {
 	return grading.Round6((2 + min(float64(have)/float64(max(want, 1)), 1)) / 3)
 }
 
-// judge returns the grade of work, of which the facts bound the marks, and its score. failed
-// is an error of the Grader, which leaves the work ungraded; err ends the run.
-func (r *run) judge(c *orchestrator.Context, work Work) (g Grade, score float64, failed, err error) {
+// judged is what a Grader says of work. failed is how it failed: then the work is ungraded.
+type judged struct {
+	grade  Grade
+	score  float64
+	failed error
+}
+
+// judge has work graded. The facts bound its marks. An error ends the run.
+func (r *run) judge(c *orchestrator.Context, work Work) (j judged, err error) {
 	work.supervisor = r.supervisor(work)
-	g, failed, err = team.Grade(r.Run, c, "supervisor", "Rules.Grader", func() (Grade, error) {
+	j.grade, j.failed, err = team.Grade(r.Run, c, "supervisor", "Rules.Grader", func() (Grade, error) {
 		return r.Rules.Grader.Grade(c, team.Clone(work))
 	}, Grade.check)
-	switch {
-	case r.IsHostError(err), r.breaks(c, err):
-		return g, 0, nil, err
-	case failed != nil || err != nil:
-		return g, 0, cmp.Or(failed, err), nil
-	case g.Marks == nil:
-		return g, 0, errors.New(g.Feedback), nil
+	if r.IsHostError(err) || r.breaks(c, err) {
+		return j, err
 	}
-	if r.Policy.MinShare > 0 {
-		g = r.factsOf(work).capped(g)
+	if j.failed, err = cmp.Or(j.failed, err), nil; j.failed == nil && j.grade.Marks == nil {
+		j.failed = errors.New(j.grade.Feedback)
 	}
-	score, err = team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) { return r.Rules.Scorer.Score(slices.Clone(g.Marks)) })
-	return g, score, nil, err
+	if j.failed == nil && r.Policy.MinShare > 0 {
+		j.grade = r.factsOf(work).capped(j.grade)
+	}
+	if j.failed == nil {
+		j.score, err = team.Figure(r.Run, c, "supervisor", "Rules.Scorer", 1, func() (float64, error) {
+			return r.Rules.Scorer.Score(slices.Clone(j.grade.Marks))
+		})
+	}
+	return j, err
 }
 
 // wordsIn counts the words of a text. In scripts without spaces two letters are a word.

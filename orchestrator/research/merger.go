@@ -27,25 +27,33 @@ func (r *run) merged(c *orchestrator.Context, it *iteration) (Article, error) {
 	if r.Agents.Merger == "" || len(it.writing) < 2 || it.score == nil {
 		return article, nil
 	}
-	keep := func(code, format string, args ...any) (Article, error) {
-		r.warn(c, code, "merger", "%s: the drafts stay", fmt.Sprintf(format, args...))
-		return article, nil
-	}
 	if each := max(r.dearest, r.state.Input.Limits.Estimate); exceeds(2*each, c.Left().Cost) {
-		return keep("budget", "%s: too little for a merger and its grade", r.left(c))
+		r.keepDrafts(c, "budget", "%s: too little for a merger and its grade", r.left(c))
+		return article, nil
 	}
 	draft, err := r.merger(c, it.writing)
 	text := articleOf([]WorkerOutput{draft})
+	text.Title = cmp.Or(text.Title, article.Title)
 	switch {
 	case r.breaks(c, err):
 		return article, err
 	case err != nil:
-		return keep("agent-failed", "the merger failed: %s", prompt.OneLine(err.Error()))
+		r.keepDrafts(c, "agent-failed", "the merger failed: %s", prompt.OneLine(err.Error()))
+		return article, nil
 	case isCut(text, longest):
-		return keep("text-dropped", "the merger made %d words of a draft of %d", text.Words, longest)
+		r.keepDrafts(c, "text-dropped", "the merger made %d words of a draft of %d", text.Words, longest)
+		return article, nil
 	}
-	text.Title = cmp.Or(text.Title, article.Title)
-	return r.weighed(c, it, draft, article, text, keep)
+	if replaces, err := r.weigh(c, it, draft, text); err != nil || !replaces {
+		return article, err
+	}
+	r.out.Drafts = &article
+	return text, nil
+}
+
+// keepDrafts warns that the merger's text does not replace the drafts.
+func (r *run) keepDrafts(c *orchestrator.Context, code, format string, args ...any) {
+	r.warn(c, code, "merger", "%s: the drafts stay", fmt.Sprintf(format, args...))
 }
 
 // merger asks the merger to make one text of drafts.
@@ -60,30 +68,32 @@ func (r *run) merger(c *orchestrator.Context, drafts []WorkerOutput) (WorkerOutp
 	return WorkerOutput{Worker: "merger", Iteration: r.state.Iteration, Payload: agent.JSON(made)}, err
 }
 
-// weighed returns the merger's text if its score is at least that of the drafts.
-func (r *run) weighed(c *orchestrator.Context, it *iteration, draft WorkerOutput, article, text Article, keep func(code, format string, args ...any) (Article, error)) (Article, error) {
-	made := Results{r.state.Research, r.state.Analysis, []WorkerOutput{draft}, it.quality}
-	work := r.workOf(text, made)
+// weigh tells whether the merger's text replaces the drafts: its score is at least theirs.
+// Then the iteration gets its grade, and a text that the Gate passes completes the run.
+func (r *run) weigh(c *orchestrator.Context, it *iteration, draft WorkerOutput, text Article) (replaces bool, err error) {
+	work := r.workOf(text, Results{r.state.Research, r.state.Analysis, []WorkerOutput{draft}, it.quality})
 	lacks := r.factsOf(work).lacks(r.Policy.MinShare)
-	g, score, failed, err := r.judge(c, work)
-	switch {
-	case err != nil:
-		return article, err
-	case failed != nil:
-		return keep("ungraded", "the merger's text was not graded: %s", prompt.OneLine(failed.Error()))
-	case score < *it.score, lacks != "" && it.lacks == "":
-		return keep("text-dropped", "the merger's text has a quality of %.2f, the drafts %.2f", score, *it.score)
+	j, err := r.judge(c, work)
+	if err != nil {
+		return false, err
 	}
-	r.out.Drafts = &article
-	it.grade, it.score, it.lacks = g, &score, lacks
+	if j.failed != nil {
+		r.keepDrafts(c, "ungraded", "the merger's text was not graded: %s", prompt.OneLine(j.failed.Error()))
+		return false, err
+	}
+	if j.score < *it.score || lacks != "" && it.lacks == "" {
+		r.keepDrafts(c, "text-dropped", "the merger's text has a quality of %.2f, the drafts %.2f", j.score, *it.score)
+		return false, nil
+	}
+	it.grade, it.score, it.lacks = j.grade, &j.score, lacks
 	if r.verdict == grading.ForceComplete && lacks == "" {
-		verdict, err := r.gate(c, it, score)
+		verdict, err := r.gate(c, it, j.score)
 		if err != nil {
-			return article, err
+			return false, err
 		}
 		if verdict == grading.Complete {
 			r.verdict = grading.Complete
 		}
 	}
-	return text, nil
+	return true, nil
 }

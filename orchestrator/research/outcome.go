@@ -58,7 +58,7 @@ type Outcome struct {
 	RequestID   string             `json:"requestId,omitempty"`   // Input.RequestID
 	ExecutionID string             `json:"executionId,omitempty"` // ID of the run in its State; "": the input was not admitted
 	Article     *Article           `json:"article,omitempty"`     // nil: nothing was written
-	Drafts      *Article           `json:"drafts,omitempty"`      // what the merger made the Article of, one after another; nil: the Article itself
+	Drafts      *Article           `json:"drafts,omitempty"`      // drafts that the merger made the Article of, one after another; nil: there is no such text
 	Threshold   float64            `json:"threshold,omitempty"`   // MinQuality, 0 to 1
 	Quality     map[string]float64 `json:"quality,omitempty"`     // "overall" and the marks, 0 to 1; nil: not graded
 	Sources     []Source           `json:"sources"`               // the most relevant first, those that were not read last
