@@ -162,17 +162,15 @@ func TestTasksOfATeam(t *testing.T) {
 	t.Run("BC38 B42 how many retries there are is the Config's; then a person is asked", func(t *testing.T) {
 		s := script{cfg: bare(), roles: map[string]func(asked) any{
 			"decompose": func(a asked) any {
-				if a.n == 1 {
-					return `{"tasks":[{"id":"db_build","component":"db","phase":"build","acceptance_criteria":["c"],"max_task_retries":9}]}`
-				}
-				return director.Decomposition{Tasks: []director.TaskPlan{{ID: "db_build", Component: "db", Phase: "build", Criteria: []string{"c"}}}}
+				return `{"tasks":[{"id":"db_build","component":"db","phase":"build","acceptance_criteria":["c"],"max_task_retries":9}]}`
 			},
 			"qa": failing("db_build", 9),
 		}}
 		s.cfg.Policy.Retry.Attempts = 2
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
-		assert.Len(t, p.of("decompose"), 2, "a task that sets it is no task")
+		require.Len(t, p.of("decompose"), 1)
+		assert.Equal(t, "answer/extra-fields", p.out.Warnings[0].Code, "N14: what a task sets of it is dropped")
 		assert.Equal(t, "PLANNED READY ACTIVE AWAITING_QA FAILED_QA READY ACTIVE AWAITING_QA FAILED_QA WAITING_HUMAN", p.states(t, "db_build"))
 		assert.Equal(t, 2, p.task(t, "db_build").RetryCount)
 	})

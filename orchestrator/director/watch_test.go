@@ -101,9 +101,9 @@ func TestChecks(t *testing.T) {
 		assert.Len(t, p.of("assess"), 2, "one repair")
 		assert.True(t, p.warned("unchecked"))
 	})
-	t.Run("BX20 an alignment out of scale is malformed, one in quotes is not", func(t *testing.T) {
+	t.Run("BX20 N14 an alignment out of scale is malformed, one in quotes or in percent is not", func(t *testing.T) {
 		for answer, want := range map[string]int{
-			`{"alignment":150}`: 2, `{"alignment":-5}`: 2, `{"alignment":"85%"}`: 2, `{"alignment":"NaN"}`: 2, `{"alignment":"85"}`: 1,
+			`{"alignment":150}`: 2, `{"alignment":-5}`: 2, `{"alignment":"85%"}`: 1, `{"alignment":"150%"}`: 2, `{"alignment":"NaN"}`: 2, `{"alignment":"85"}`: 1,
 		} {
 			p := one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": func(asked) any { return answer }}).play(t)
 			require.NoError(t, p.err)
