@@ -97,14 +97,14 @@ var arrows = map[string]may{
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"}), others: []string{schema}},
 	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
-	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "golang.org/x/net/html"}},
+	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "github.com/jimsmart/grobotstxt", "github.com/klippa-app/go-pdfium", "github.com/mmcdole/gofeed", "github.com/tetratelabs/wazero", "golang.org/x/net/html"}, tree: true},
 	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
 	"examples":                        {any: true, tree: true},
 	"bench":                           {any: true, tree: true},
 	"internal/browsertest":            {any: true},
-	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt", "internal/text"})},
+	"orchestrator/delivery":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
 	"orchestrator/delivery/workspace": {own: []string{"orchestrator/agent", "orchestrator/delivery", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
-	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "internal/text", "orchestrator/team/page", "orchestrator/director/trees"})},
+	"orchestrator/director":           {own: slices.Concat(team, []string{"blackboard", "blackboard/worktree", "internal/answer", "orchestrator/team/prompt", "internal/safepath", "orchestrator/team/page", "orchestrator/director/trees"})},
 	"orchestrator/director/trees":     {own: []string{"blackboard/worktree", "internal/safepath", "orchestrator", "orchestrator/agent", "orchestrator/team"}},
 	"orchestrator/director/toolbox":   {own: []string{"internal/answer", "orchestrator/agent", "orchestrator/team", "orchestrator/team/prompt"}},
 	"orchestrator/director/workbench": {own: []string{"orchestrator/agent", "orchestrator/director", "orchestrator/director/trees", "internal/git", "internal/proc", "internal/safepath", "internal/text"}},
@@ -118,7 +118,7 @@ var (
 	teams = []string{"orchestrator/delivery", "orchestrator/director", "orchestrator/discussion", "orchestrator/hierarchy", "orchestrator/research"}
 
 	// A team stands on everything but other teams, engines and test kits.
-	team = []string{"fsm", "grading", "routing", "providers", "blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/team"}
+	team = []string{"fsm", "grading", "routing", "providers", "blackboard/runlog", "orchestrator", "orchestrator/agent", "orchestrator/team", "internal/text"}
 )
 
 // goStatements are the files that may start a goroutine with a bare go statement,

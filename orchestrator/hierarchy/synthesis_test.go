@@ -49,7 +49,7 @@ func TestSynthesisThatIsNone(t *testing.T) {
 	} {
 		t.Run("HC48 it is "+name, func(t *testing.T) { fallsBack(t, essays(four(answer)...), "the answer is empty") })
 	}
-	t.Run("HC48 T19 it is shorter than a tenth of the shortest that passed", func(t *testing.T) {
+	t.Run("HC48 it is shorter than a tenth of the shortest that passed", func(t *testing.T) {
 		fallsBack(t, essays(four("I'm sorry, but I can't help with that.")...), "the result has 38 characters, want 40 or more")
 	})
 	t.Run("HC48 space around it does not count", func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestOwnFigure(t *testing.T) {
 		return th.play(t)
 	}
 	for _, figure := range []string{"1e9", "1e999", "NaN", "-Infinity", "-1", "101", "100.5", `"many"`, `"8/10"`, "true", "[5]", `{"of": 5}`, `""`} {
-		t.Run("N17 T6 off the scale: "+figure, func(t *testing.T) {
+		t.Run("N17 off the scale: "+figure, func(t *testing.T) {
 			p := play(t, figure, nil)
 			s := p.report(t, "d").Specialists[0]
 			assert.Len(t, s.Attempts, 1, "the work is not made again for want of a figure")

@@ -189,3 +189,13 @@ func FuzzProse(f *testing.F) {
 		assert.NotContains(t, strings.ToLower(html), "<script")
 	})
 }
+
+// A page shares nothing with its outcome: other names on the page change no outcome.
+func TestOfSharesNothing(t *testing.T) {
+	o := orchestrator.Outcome{Unverified: []string{"dep-1"}, Warnings: []orchestrator.Warning{{Who: "dep-1", Message: "late"}}}
+	p := page.Of("Hierarchy", "t", o).Named(func(string) string { return "Sales" })
+	assert.Equal(t, []string{"Sales"}, p.Unverified)
+	assert.Equal(t, []page.Note{{Who: "Sales", Text: "late"}}, p.Warnings)
+	assert.Equal(t, []string{"dep-1"}, o.Unverified)
+	assert.Equal(t, "dep-1", o.Warnings[0].Who)
+}

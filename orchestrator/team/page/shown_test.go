@@ -164,6 +164,7 @@ func TestItemsEndWithTheirList(t *testing.T) {
 		{"Windows", "a\r\n\r\nb", "<p>a</p><p>b</p>"},
 		{"numbers that are no list", "1984 was\n3.5 is", "<p>1984 was 3.5 is</p>"},
 		{"a rule of stars", "a\n* * *\nb", "<p>a</p><p>b</p>"},
+		{"an object that breaks off", `see {"a":`, "<p>see {&#34;a&#34;:</p>"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Contains(t, section(t, page.Section{Text: tt.in}), `<div class="card prose">`+tt.want+"</div>")
