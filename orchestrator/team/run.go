@@ -34,13 +34,13 @@ type Run struct {
 	trail  *trail
 	asked  map[string]int      // how often a Permit was asked about a move, by path and event
 	failed map[agent.Code]bool // codes of errors of rules and of the Permit in this run
-	once   map[agent.Code]bool // codes of warnings that are raised once a run, and were
+	extra  *bool               // WarnDropped has warned, in any part of the run
 }
 
 // Begin starts a run: it exposes the state and emits run.started. The Context that it
 // returns is under the budget of the limits: all that follows uses that.
 func Begin(c *orchestrator.Context, s Start) (*Run, *orchestrator.Context) {
-	r := &Run{Start: s, trail: &trail{path: s.Path}, asked: map[string]int{}, failed: map[agent.Code]bool{}, once: map[agent.Code]bool{}}
+	r := &Run{Start: s, trail: &trail{path: s.Path}, asked: map[string]int{}, failed: map[agent.Code]bool{}, extra: new(bool)}
 	r.Outcome.Asked = s.Asked
 	if s.State != nil {
 		c.Expose(func() any { return raw(s.State()) })
@@ -68,18 +68,15 @@ func (r *Run) Warn(c *orchestrator.Context, code agent.Code, who, format string,
 	r.Emit(c, WarningRaised.Of(r.Team), &Event{Warning: &w})
 }
 
-// ExtraFields is the code of [Run.WarnDropped].
-const ExtraFields agent.Code = "answer/extra-fields"
-
 // WarnDropped warns, once a run, that an answer of an agent had fields that nobody asked for,
-// which were left out. Without names it does nothing. A [Seat] calls it; a team calls it for
+// which were left out: answer/extra-fields. Without names it does nothing. A [Seat] calls it; a team calls it for
 // what it asks for by orchestrator.Ask, with Response.Dropped.
 func (r *Run) WarnDropped(c *orchestrator.Context, agent string, names []string) {
-	if len(names) == 0 || r.once[ExtraFields] {
+	if len(names) == 0 || *r.extra {
 		return
 	}
-	r.once[ExtraFields] = true
-	r.Warn(c, ExtraFields, agent, "fields that nobody asked for were left out: %s", strings.Join(names, ", "))
+	*r.extra = true
+	r.Warn(c, "answer/extra-fields", agent, "fields that nobody asked for were left out: %s", strings.Join(names, ", "))
 }
 
 // Settle sets what every Outcome has at its end: Spent, Elapsed and, if the flow set none,
