@@ -97,7 +97,7 @@ var arrows = map[string]may{
 	"orchestrator/enginetest":         {own: slices.Concat(engines, []string{"orchestrator", "orchestrator/flowtest", "blackboard/storetest", "providers/fake"}), others: []string{testify}},
 	"orchestrator/hierarchy":          {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"}), others: []string{schema}},
 	"orchestrator/research":           {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
-	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research"}, others: []string{"codeberg.org/readeck/go-readability/v2", "github.com/jimsmart/grobotstxt", "github.com/klippa-app/go-pdfium", "github.com/mmcdole/gofeed", "github.com/tetratelabs/wazero", "golang.org/x/net/html"}, tree: true},
+	"orchestrator/research/workers":   {own: []string{"providers", "orchestrator/agent", "orchestrator/research", "orchestrator/research/workers/internal/address", "orchestrator/research/workers/internal/page", "orchestrator/research/workers/internal/prose"}, others: []string{"codeberg.org/readeck/go-readability/v2", "github.com/jimsmart/grobotstxt", "github.com/klippa-app/go-pdfium", "github.com/mmcdole/gofeed", "github.com/tetratelabs/wazero", "golang.org/x/net/html"}, tree: true},
 	"orchestrator/discussion":         {own: slices.Concat(team, []string{"internal/answer", "orchestrator/team/page", "orchestrator/team/prompt"})},
 	"examples":                        {any: true, tree: true},
 	"bench":                           {any: true, tree: true},

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/orchestrator/agent"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/address"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/page"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -69,7 +71,7 @@ func (c caller) ask(ctx context.Context, u *url.URL, b bound) (*answer, error) {
 	if e := resp.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return nil, final{fmt.Errorf("its encoding is %.40q, want gzip or none", e)}
 	}
-	if b.pdf > 0 && kindOf(resp.Header.Get("Content-Type")) == pdfKind {
+	if b.pdf > 0 && page.Kind(resp.Header.Get("Content-Type")) == pdfKind {
 		b.bytes = b.pdf
 	}
 	if resp.ContentLength > b.bytes && !b.cut {
@@ -140,7 +142,7 @@ func (a *answer) redirect() (*url.URL, error) {
 		return nil, nil
 	}
 	to := a.header.Get("Location")
-	if to == "" || len(to) > maxURL {
+	if to == "" || len(to) > address.MaxURL {
 		return nil, final{errors.New("it redirects to no address")}
 	}
 	next, err := a.url.Parse(to)

@@ -31,7 +31,7 @@ func (a Access) guarded(c *http.Client) (client *http.Client, end func()) {
 	}
 	t.Proxy, t.DialTLSContext = nil, nil // they would bypass the guard
 	t.Dial, t.DialTLS = nil, nil         //nolint:staticcheck // transports that set them bypass the guard
-	t.DialContext = (&net.Dialer{Control: a.control}).DialContext
+	t.DialContext = (&net.Dialer{Control: a.rules().Control}).DialContext
 	t.Protocols, t.TLSNextProto = http1(), nil
 	t.DisableCompression = false
 	t.MaxResponseHeaderBytes = maxHeader

@@ -1,18 +1,14 @@
 package workers
 
 import (
-	"bytes"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/net/html"
 
 	"github.com/convene-go/convene/providers"
 )
@@ -102,95 +98,4 @@ func TestPageOf(t *testing.T) {
 			assert.ErrorContains(t, err, tt.want)
 		})
 	}
-}
-
-// formats is a page on which a parser that opens formatting elements again makes
-// paragraphs × marks elements.
-func formats(mark string, marks, paragraphs int) string {
-	var b strings.Builder
-	for i := range marks {
-		fmt.Fprintf(&b, "<p><%s id=a%d>", mark, i)
-	}
-	return b.String() + strings.Repeat("<p>x", paragraphs)
-}
-
-func TestHostileHTML(t *testing.T) {
-	t.Run("a small page is no giant tree", func(t *testing.T) {
-		for _, mark := range []string{"b", "font", "nobr", "tt", "a", "code", "a href=x"} {
-			page := formats(mark, 400, 1000)
-			plain, err := simplify(strings.NewReader(page))
-			require.NoError(t, err)
-			doc, err := html.Parse(bytes.NewReader(plain))
-			require.NoError(t, err)
-			elements, _ := size(doc)
-			assert.Less(t, elements, 10_000, mark)
-			_, err = pageOf(t.Context(), sent("text/html", page), 4000)
-			require.NoError(t, err)
-		}
-	})
-	t.Run("many tags", func(t *testing.T) {
-		plain, err := simplify(strings.NewReader(strings.Repeat("<p>", maxTags+10)))
-		require.NoError(t, err)
-		assert.Equal(t, maxTags, bytes.Count(plain, []byte("<p>")))
-	})
-	news, err := os.ReadFile("testdata/article.html")
-	require.NoError(t, err)
-	for name, around := range map[string][2]string{
-		"more elements than are searched": {"", strings.Repeat("<p>x", maxElements)},
-		"nested deeper than is searched":  {strings.Repeat("<div>", maxDepth), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			page := strings.Replace(string(news), "<body>", "<body>"+around[0], 1) + around[1]
-			p, err := pageOf(t.Context(), sent("text/html", page), 1_000_000)
-			require.NoError(t, err)
-			assert.Equal(t, "Night wards try a new helper | The Invented Courier", p.Title)
-			assert.Contains(t, p.Text, "Sports", "as it is, with its menu")
-			assert.Contains(t, p.Text, "where the two did not agree.")
-			assert.NotContains(t, p.Text, "not for readers")
-			assert.True(t, strings.HasSuffix(p.Text, "Copyright of nobody"+strings.ReplaceAll(around[1], "<p>", "\n\n")))
-		})
-	}
-	t.Run("nested deeper than is parsed", func(t *testing.T) {
-		_, err := pageOf(t.Context(), sent("text/html", strings.Repeat("<div>", 49_000)+"hi"), 4000)
-		require.ErrorIs(t, err, providers.Permanent)
-		assert.ErrorContains(t, err, "HTML cannot be read")
-	})
-	t.Run("a long title", func(t *testing.T) {
-		plain, err := simplify(strings.NewReader("<title>" + strings.Repeat("ab", 100_000) + "</title>"))
-		require.NoError(t, err)
-		assert.Equal(t, "<title>"+strings.Repeat("ab", maxTitle)[:maxTitle-1]+"…</title>", string(plain))
-		p, err := pageOf(t.Context(), sent("text/html", "<title>"+strings.Repeat("a | ", 100_000)+"</title><p>hi"), 4000)
-		require.NoError(t, err)
-		assert.LessOrEqual(t, utf8.RuneCountInString(p.Title), maxTitle)
-	})
-	t.Run("long attributes", func(t *testing.T) {
-		plain, err := simplify(strings.NewReader(`<p class="` + strings.Repeat("a", maxAttribute+1) + `" id="i" onclick="x()" role="` + strings.Repeat("r", maxAttribute) + `">`))
-		require.NoError(t, err)
-		assert.Equal(t, `<p id="i" role="`+strings.Repeat("r", maxAttribute)+`">`, string(plain))
-	})
-	t.Run("an element that does not end", func(t *testing.T) {
-		p, err := pageOf(t.Context(), sent("text/html", "<p>hi<svg><p>x"), 4000)
-		require.NoError(t, err)
-		assert.Equal(t, "hi", p.Text)
-	})
-}
-
-func FuzzPage(f *testing.F) {
-	f.Add("text/html", []byte("<title>a - b</title><nav><a href=x>c</a></nav><article><h1>a</h1><p>d, e"))
-	f.Add("text/html; charset=utf-16", []byte("<p>a"))
-	f.Add("text/html", []byte(formats("b", 3, 3)))
-	f.Add("text/html", []byte("<table><a><td><a><select><title><template><form></table><br>"))
-	f.Fuzz(func(t *testing.T, kind string, body []byte) {
-		p, err := pageOf(t.Context(), sent(kind, string(body)), 100)
-		if err != nil {
-			require.ErrorIs(t, err, providers.Permanent)
-			require.NotContains(t, err.Error(), "runtime error")
-			return
-		}
-		require.NotEmpty(t, p.Text)
-		require.True(t, utf8.ValidString(p.Title+p.Text))
-		require.LessOrEqual(t, utf8.RuneCountInString(p.Text), 100)
-		require.LessOrEqual(t, utf8.RuneCountInString(p.Title), maxTitle)
-		require.NotContains(t, p.Title, "\n")
-	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/pdf"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -24,8 +25,8 @@ type object struct {
 	stream []byte
 }
 
-// pdf is a file of objects, of which the first is the catalog.
-func pdf(objects ...object) string {
+// fileOf is a file of objects, of which the first is the catalog.
+func fileOf(objects ...object) string {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.5\n")
 	at := make([]int, len(objects))
@@ -56,7 +57,7 @@ func document(contents ...object) string {
 		kids = append(kids, fmt.Sprintf("%d 0 R", 4+2*i))
 		rest = append(rest, object{dict: fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R /Resources << /Font << /F1 3 0 R >> >> >>", 5+2*i)}, c)
 	}
-	return pdf(append([]object{
+	return fileOf(append([]object{
 		{dict: "<< /Type /Catalog /Pages 2 0 R >>"},
 		{dict: fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", strings.Join(kids, " "), len(kids))},
 		{dict: "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"},
@@ -116,7 +117,7 @@ func TestPDF(t *testing.T) {
 		results := make(chan error)
 		for range 4 {
 			go func() {
-				_, err := pdfText(t.Context(), []byte(document(says("Nurses"))), 10)
+				_, err := pdf.Text(t.Context(), []byte(document(says("Nurses"))), 10)
 				results <- err
 			}()
 		}
@@ -132,13 +133,13 @@ func TestHostilePDF(t *testing.T) {
 	for name, file := range map[string]string{
 		"no PDF":                           "%PDF-1.7\n" + strings.Repeat("nonsense ", 1000),
 		"only a beginning":                 document(says("x"))[:100],
-		"nested deeply":                    pdf(object{dict: strings.Repeat("[", 1<<17)}),
-		"dictionaries":                     pdf(object{dict: strings.Repeat("<</A", 1<<18)}),
+		"nested deeply":                    fileOf(object{dict: strings.Repeat("[", 1<<17)}),
+		"dictionaries":                     fileOf(object{dict: strings.Repeat("<</A", 1<<18)}),
 		"a bomb":                           document(object{dict: "/Filter /FlateDecode", stream: deflated(t, zeros(300<<20), 1)}),
 		"a bomb in a bomb":                 document(object{dict: "/Filter [/FlateDecode /FlateDecode]", stream: deflated(t, zeros(300<<20), 2)}),
 		"a table of a size that it claims": document(object{dict: "/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 2000000000 >>", stream: deflated(t, zeros(1000), 1)}),
-		"pages in a circle":                pdf(object{dict: "<< /Type /Catalog /Pages 2 0 R >>"}, object{dict: "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 100000 >>"}),
-		"a form in itself": pdf(object{dict: "<< /Type /Catalog /Pages 2 0 R >>"}, object{dict: "<< /Type /Pages /Kids [3 0 R] /Count 1 >>"},
+		"pages in a circle":                fileOf(object{dict: "<< /Type /Catalog /Pages 2 0 R >>"}, object{dict: "<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 100000 >>"}),
+		"a form in itself": fileOf(object{dict: "<< /Type /Catalog /Pages 2 0 R >>"}, object{dict: "<< /Type /Pages /Kids [3 0 R] /Count 1 >>"},
 			object{dict: "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 4 0 R /Resources << /XObject << /X 4 0 R >> >> >>"}, loop),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,9 +152,9 @@ func TestHostilePDF(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errors.New("it took too long"))
 		defer cancel()
 		long := document(object{stream: bytes.Repeat([]byte("BT /F1 12 Tf 50 700 Td (abc) Tj ET\n"), 1<<18)})
-		_, err := pdfText(ctx, []byte(long), 4000)
+		_, err := pdf.Text(ctx, []byte(long), 4000)
 		require.EqualError(t, err, "it took too long")
-		text, err := pdfText(t.Context(), []byte(document(says("Nurses"))), 4000)
+		text, err := pdf.Text(t.Context(), []byte(document(says("Nurses"))), 4000)
 		require.NoError(t, err)
 		assert.Equal(t, "Nurses", strings.TrimSpace(text))
 	})

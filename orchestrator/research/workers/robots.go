@@ -9,9 +9,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/jimsmart/grobotstxt"
-
 	"github.com/convene-go/convene/orchestrator/agent"
+	rules "github.com/convene-go/convene/orchestrator/research/workers/internal/robots"
 )
 
 // ErrRobots says that the robots.txt of a site does not allow the page.
@@ -19,23 +18,6 @@ const ErrRobots = agent.Code("research/robots")
 
 // maxRobots is how much of a robots.txt counts, in bytes (RFC 9309, 2.5).
 const maxRobots = 500 << 10
-
-// productOf is the name at the beginning of a User-Agent.
-func productOf(userAgent string) string {
-	rest := strings.TrimLeft(userAgent, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_")
-	return userAgent[:len(userAgent)-len(rest)]
-}
-
-// allowed reports whether a robots.txt lets a product read an address. A text at which the
-// parser panics allows nothing.
-func allowed(text, product, address string) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	return grobotstxt.AgentAllowed(text, product, address)
-}
 
 // robots are the robots.txt of sites, for as long as one call.
 type robots struct {
@@ -64,7 +46,7 @@ func (r *robots) check(ctx context.Context, u *url.URL, product string, read fun
 	if s.err != nil {
 		return fmt.Errorf("robots.txt: %w", s.err)
 	}
-	if !allowed(s.text, product, u.String()) {
+	if !rules.Allow(s.text, product, u.String()) {
 		return final{fmt.Errorf("%w: the site's robots.txt does not allow it", ErrRobots)}
 	}
 	return nil

@@ -16,6 +16,8 @@ import (
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/page"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/prose"
 )
 
 // ErrNothing says that the input of a worker has nothing to work on.
@@ -169,7 +171,7 @@ func (v *visit) read(ctx context.Context, t *target) {
 		t.err = err
 		return
 	}
-	t.Title = cmp.Or(p.Title, oneLine(t.Title, maxTitle), cut(t.URL, maxTitle))
+	t.Title = cmp.Or(p.Title, prose.OneLine(t.Title, page.MaxTitle), prose.Cut(t.URL, page.MaxTitle))
 	t.Kind = cmp.Or(t.Kind, "web")
 	if !(t.Relevance >= 0 && t.Relevance <= 1) {
 		t.Relevance = 0
@@ -188,21 +190,21 @@ func findings(list []target) (research.Findings, error) {
 			f.Sources = append(f.Sources, t.Source)
 			continue
 		}
-		reason := oneLine(t.err.Error(), 200)
+		reason := prose.OneLine(t.err.Error(), 200)
 		f.Unread = append(f.Unread, research.Unread{URL: t.URL, Reason: reason})
-		failed = append(failed, fmt.Sprintf("%s: %s", cut(t.URL, 200), reason))
+		failed = append(failed, fmt.Sprintf("%s: %s", prose.Cut(t.URL, 200), reason))
 		if e := agent.ErrorOf(t.err); e.Transient || errors.Is(t.err, context.DeadlineExceeded) {
 			again, wait = t.err, max(wait, e.RetryAfter)
 		}
 	}
 	f.Summary = fmt.Sprintf("Read %d of %d pages.", len(f.Sources), len(list))
 	if failed != nil {
-		f.Summary = cut(f.Summary+" Not read: "+strings.Join(failed, "; "), maxSummary)
+		f.Summary = prose.Cut(f.Summary+" Not read: "+strings.Join(failed, "; "), maxSummary)
 	}
 	if failed == nil || len(f.Sources) > 0 {
 		return f, nil
 	}
-	err := errors.New(cut(fmt.Sprintf("none of %d pages could be read: %s", len(list), strings.Join(failed, "; ")), maxSummary))
+	err := errors.New(prose.Cut(fmt.Sprintf("none of %d pages could be read: %s", len(list), strings.Join(failed, "; ")), maxSummary))
 	if again != nil {
 		return f, agent.Transient(err, wait)
 	}

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	rules "github.com/convene-go/convene/orchestrator/research/workers/internal/robots"
 )
 
 // DefaultUserAgent is the name of a worker without a configured one.
@@ -99,7 +101,7 @@ func (c ScraperConfig) validate() error {
 }
 
 func checkUserAgent(name string) error {
-	if name == "" || productOf(name) != "" && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
+	if name == "" || rules.Product(name) != "" && !strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return nil
 	}
 	return fmt.Errorf("UserAgent is %q, want a line of ASCII that begins with a letter", name)
@@ -144,7 +146,7 @@ func (s *WebScraper) begin() (v *visit, end func()) {
 
 // page reads a page within the time limit of a page.
 func (v *visit) page(outer context.Context, address string) (Page, error) {
-	u, err := v.cfg.Access.parse(address)
+	u, err := v.cfg.Access.rules().Parse(address)
 	if err != nil {
 		return Page{}, final{err}
 	}
@@ -176,7 +178,7 @@ func (v *visit) fetch(ctx context.Context, u *url.URL) (Page, error) {
 // follow requests a page and follows its redirects; each address must be permitted.
 func (v *visit) follow(ctx context.Context, u *url.URL, b bound, permitted func(context.Context, *url.URL) error) (*answer, error) {
 	for range 1 + maxRedirects {
-		if err := v.cfg.Access.checkURL(u); err != nil {
+		if err := v.cfg.Access.rules().CheckURL(u); err != nil {
 			return nil, final{err}
 		}
 		if err := permitted(ctx, u); err != nil {
@@ -200,7 +202,7 @@ func (v *visit) permitted(ctx context.Context, u *url.URL) error {
 	if v.cfg.IgnoreRobots {
 		return nil
 	}
-	return v.robots.check(ctx, u, productOf(v.userAgent), func(ctx context.Context, home *url.URL) (string, error) {
+	return v.robots.check(ctx, u, rules.Product(v.userAgent), func(ctx context.Context, home *url.URL) (string, error) {
 		a, err := v.follow(ctx, home, bound{bytes: maxRobots, cut: true}, func(context.Context, *url.URL) error { return nil })
 		if err != nil {
 			return "", err

@@ -13,17 +13,16 @@ import (
 
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/research"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/feed"
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/prose"
 )
 
 // DefaultSearchURL is arXiv's query interface.
 const DefaultSearchURL = "https://export.arxiv.org/api/query"
 
 const (
-	maxTerms    = 10
-	maxFeed     = 4 << 20 // bytes
-	maxAbstract = 2000    // characters, with authors and date
-	maxAuthors  = 5
-	maxName     = 100 // characters
+	maxTerms = 10
+	maxFeed  = 4 << 20 // bytes
 )
 
 // SearchConfig says how papers are searched for. The zero value is the default.
@@ -145,22 +144,22 @@ func (a *AcademicSearch) Call(ctx context.Context, req agent.Request) (agent.Res
 // Its error is transient (agent.Transient) if a retry may help, with the wait before it;
 // else it is providers.Permanent, and [ErrNothing] for a topic without words.
 func (a *AcademicSearch) Search(ctx context.Context, topic string, most int) ([]research.Source, error) {
-	list := terms(topic, maxTerms)
+	list := prose.Terms(topic, maxTerms)
 	if len(list) == 0 {
 		return nil, final{fmt.Errorf("academic search: %w: the topic has no words", ErrNothing)}
 	}
 	most = max(1, min(most, a.cfg.Results))
 	f, err := a.query(ctx, list, " AND ", most)
-	if err == nil && len(f.entries) == 0 && len(list) > 1 {
+	if err == nil && len(f.Entries) == 0 && len(list) > 1 {
 		f, err = a.query(ctx, list, " OR ", most)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("academic search: %w", err)
 	}
 	sources := []research.Source{}
-	for _, e := range f.entries {
-		if s, ok := e.source(); ok {
-			s.Relevance = overlap(list, e.Title+" "+e.Summary)
+	for _, e := range f.Entries {
+		if s, ok := e.Source(); ok {
+			s.Relevance = prose.Overlap(list, e.Title+" "+e.Summary)
 			sources = append(sources, s)
 		}
 	}
@@ -168,14 +167,14 @@ func (a *AcademicSearch) Search(ctx context.Context, topic string, most int) ([]
 }
 
 // query makes a request when the pause since the last one is over.
-func (a *AcademicSearch) query(ctx context.Context, terms []string, operator string, most int) (feed, error) {
+func (a *AcademicSearch) query(ctx context.Context, terms []string, operator string, most int) (feed.Feed, error) {
 	if err := ctx.Err(); err != nil {
-		return feed{}, err
+		return feed.Feed{}, err
 	}
 	select {
 	case <-a.turn:
 	case <-ctx.Done():
-		return feed{}, ctx.Err()
+		return feed.Feed{}, ctx.Err()
 	}
 	pause := a.cfg.Pause
 	defer func() { time.AfterFunc(pause, func() { a.turn <- struct{}{} }) }()
@@ -187,30 +186,30 @@ func (a *AcademicSearch) query(ctx context.Context, terms []string, operator str
 }
 
 // request makes a request within its time limit.
-func (a *AcademicSearch) request(outer context.Context, u *url.URL, most int) (feed, error) {
+func (a *AcademicSearch) request(outer context.Context, u *url.URL, most int) (feed.Feed, error) {
 	ctx, cancel := context.WithTimeoutCause(outer, a.cfg.Timeout, fmt.Errorf("it took longer than %v", a.cfg.Timeout))
 	defer cancel()
 	got, err := a.ask(ctx, u, bound{bytes: maxFeed})
 	switch {
 	case outer.Err() != nil:
-		return feed{}, outer.Err()
+		return feed.Feed{}, outer.Err()
 	case ctx.Err() != nil:
-		return feed{}, broken(context.Cause(ctx))
+		return feed.Feed{}, broken(context.Cause(ctx))
 	case err != nil:
-		return feed{}, err
+		return feed.Feed{}, err
 	case got.status != http.StatusOK && got.status != http.StatusBadRequest:
-		return feed{}, got.refusal()
+		return feed.Feed{}, got.refusal()
 	}
-	f, err := parseFeed(got.body, most)
-	switch fault := f.fault(); {
+	f, err := feed.Parse(got.body, most)
+	switch fault := f.Fault(); {
 	case fault != "":
-		return feed{}, final{errors.New(fault)}
+		return feed.Feed{}, final{errors.New(fault)}
 	case got.status != http.StatusOK:
-		return feed{}, got.refusal()
+		return feed.Feed{}, got.refusal()
 	case err != nil:
-		return feed{}, final{err}
-	case len(f.entries) == 0 && f.total > 0:
-		return feed{}, agent.Transient(fmt.Errorf("it has %d papers and sent none", f.total), 0)
+		return feed.Feed{}, final{err}
+	case len(f.Entries) == 0 && f.Total > 0:
+		return feed.Feed{}, agent.Transient(fmt.Errorf("it has %d papers and sent none", f.Total), 0)
 	}
 	return f, nil
 }

@@ -1,4 +1,4 @@
-package workers
+package page
 
 import (
 	"bytes"
@@ -9,13 +9,16 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/convene-go/convene/orchestrator/research/workers/internal/prose"
 )
 
 // The limits of a page's HTML before it is parsed.
 const (
 	maxTags      = 50_000
 	maxAttribute = 1_000 // bytes of a value
-	maxTitle     = 300   // characters
+	// MaxTitle is how long a title may be, in characters.
+	MaxTitle = 300
 )
 
 // kept are the elements from which the text of a page is found. None of them is one that
@@ -113,7 +116,7 @@ func (f *filter) heading() {
 		return
 	}
 	f.title = true
-	f.out.WriteString("<title>" + html.EscapeString(oneLine(f.tokens.Token().Data, maxTitle)) + "</title>")
+	f.out.WriteString("<title>" + html.EscapeString(prose.OneLine(f.tokens.Token().Data, MaxTitle)) + "</title>")
 }
 
 // skip leaves out an element that was opened, with nested ones of the same name.

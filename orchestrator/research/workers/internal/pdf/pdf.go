@@ -1,4 +1,6 @@
-package workers
+// Package pdf reads the text of PDFs in a sandbox. It is a package of its own because its
+// libraries take long to build.
+package pdf
 
 import (
 	"context"
@@ -37,9 +39,9 @@ var sandbox = sync.OnceValues(func() (pdfium.Pool, error) {
 	})
 })
 
-// pdfText returns the text of a PDF's first pages, until it has more than most characters
+// Text returns the text of a PDF's first pages, until it has more than most characters
 // or a page cannot be read.
-func pdfText(ctx context.Context, file []byte, most int) (text string, err error) {
+func Text(ctx context.Context, file []byte, most int) (text string, err error) {
 	pool, err := sandbox()
 	if err != nil {
 		return "", fmt.Errorf("PDFs cannot be read here: %w", err)

@@ -1,4 +1,4 @@
-package workers
+package robots
 
 import (
 	"net/url"
@@ -49,21 +49,21 @@ func TestRobots(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, allowed(tt.text, "convene-research", "https://example.com"+tt.path))
+			assert.Equal(t, tt.want, Allow(tt.text, "convene-research", "https://example.com"+tt.path))
 		})
 	}
 }
 
-func TestProductOf(t *testing.T) {
-	assert.Equal(t, "convene-research", productOf(DefaultUserAgent))
-	assert.Equal(t, "Acme_Bot", productOf("Acme_Bot"))
-	assert.Empty(t, productOf("* x"))
+func TestProduct(t *testing.T) {
+	assert.Equal(t, "convene-research", Product("convene-research/1 (+https://github.com/convene-go/convene)"))
+	assert.Equal(t, "Acme_Bot", Product("Acme_Bot"))
+	assert.Empty(t, Product("* x"))
 }
 
 func FuzzRobots(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /a*b$\nAllow: /"), "/ab")
 	f.Fuzz(func(t *testing.T, text []byte, path string) {
-		ok := allowed(string(text), "convene-research", (&url.URL{Scheme: "https", Host: "example.com", Path: "/" + path}).String())
+		ok := Allow(string(text), "convene-research", (&url.URL{Scheme: "https", Host: "example.com", Path: "/" + path}).String())
 		if !strings.Contains(strings.ToLower(string(text)), "allow") {
 			assert.True(t, ok)
 		}

@@ -1,4 +1,4 @@
-package workers
+package address
 
 import (
 	"net/netip"
@@ -34,14 +34,14 @@ func TestIsPublic(t *testing.T) {
 	assert.False(t, isPublic(netip.Addr{}), "none")
 }
 
-func TestAccessParse(t *testing.T) {
+func TestRulesParse(t *testing.T) {
 	for _, text := range []string{
 		"http://example.com", "https://example.com/a?b=c#d", "http://example.com:80/", "http://example.com:443", "https://8.8.8.8/",
 		"https://[2606:4700::1111]/", "HTTP://EXAMPLE.com/", "http://example.com:8080/", "http://10.1.2.3/",
-		"https://example.com/" + strings.Repeat("a", maxURL-20),
+		"https://example.com/" + strings.Repeat("a", MaxURL-20),
 	} {
-		a := Access{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Ports: []uint16{8080}}
-		_, err := a.parse(text)
+		a := Rules{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, Ports: []uint16{8080}}
+		_, err := a.Parse(text)
 		assert.NoError(t, err, text)
 	}
 	tests := []struct{ text, want string }{
@@ -74,19 +74,19 @@ func TestAccessParse(t *testing.T) {
 		{"http://exa mple.com", "no URL"},
 		{"http://example.com/\x7f", "no URL"},
 		{"http://[::1", "no URL"},
-		{"https://example.com/" + strings.Repeat("a", maxURL), "4116 bytes, want at most 4096"},
+		{"https://example.com/" + strings.Repeat("a", MaxURL), "4116 bytes, want at most 4096"},
 	}
-	a := Access{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
+	a := Rules{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
 	for _, tt := range tests {
-		_, err := a.parse(tt.text)
-		if assert.ErrorIs(t, err, ErrAddress, tt.text) {
+		_, err := a.Parse(tt.text)
+		if assert.ErrorIs(t, err, Err, tt.text) {
 			assert.ErrorContains(t, err, tt.want, tt.text)
 		}
 	}
 }
 
-func TestAccessControl(t *testing.T) {
-	a := Access{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Ports: []uint16{8080}}
+func TestRulesControl(t *testing.T) {
+	a := Rules{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Ports: []uint16{8080}}
 	tests := []struct {
 		network, address string
 		ok               bool
@@ -104,25 +104,25 @@ func TestAccessControl(t *testing.T) {
 		{"unix", "/run/socket", false},
 	}
 	for _, tt := range tests {
-		err := a.control(tt.network, tt.address, nil)
+		err := a.Control(tt.network, tt.address, nil)
 		if tt.ok {
 			assert.NoError(t, err, tt.address)
 		} else {
-			assert.ErrorIs(t, err, ErrAddress, tt.address)
+			assert.ErrorIs(t, err, Err, tt.address)
 		}
 	}
 }
 
 // What is let through has one of two schemes, a host and an allowed port, and is no
 // private address.
-func FuzzAccess(f *testing.F) {
+func FuzzRules(f *testing.F) {
 	for _, text := range []string{"http://example.com", "https://[::1]:80/a", "http://user@1.2.3.4:443", "http://2130706433/", "file:///x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		u, err := Access{}.parse(text)
+		u, err := Rules{}.Parse(text)
 		if err != nil {
-			require.ErrorIs(t, err, ErrAddress)
+			require.ErrorIs(t, err, Err)
 			return
 		}
 		require.Contains(t, []string{"http", "https"}, u.Scheme)
@@ -134,6 +134,6 @@ func FuzzAccess(f *testing.F) {
 		}
 		again, err := url.Parse(u.String())
 		require.NoError(t, err)
-		require.NoError(t, Access{}.checkURL(again))
+		require.NoError(t, Rules{}.CheckURL(again))
 	})
 }

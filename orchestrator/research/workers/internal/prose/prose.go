@@ -1,4 +1,5 @@
-package workers
+// Package prose bounds and cleans what pages say, and compares it with words that are sought.
+package prose
 
 import (
 	"strings"
@@ -6,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// oneLine is a text without line breaks, of at most so many characters.
-func oneLine(text string, most int) string {
-	return cut(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+// OneLine is a text without line breaks, of at most so many characters.
+func OneLine(text string, most int) string {
+	return Cut(strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " "), most)
 }
 
-// paragraphs is a text of lines without control characters, trailing space and more than
+// Paragraphs is a text of lines without control characters, trailing space and more than
 // one empty line in a row.
-func paragraphs(text string) string {
+func Paragraphs(text string) string {
 	var b strings.Builder
 	empty := true // so that none comes first
 	for line := range strings.SplitSeq(strings.ToValidUTF8(text, "\uFFFD"), "\n") {
@@ -37,8 +38,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// cut is a text of at most so many characters; "…" is the last one if some are missing.
-func cut(text string, most int) string {
+// Cut is a text of at most so many characters; "…" is the last one if some are missing.
+func Cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
 	}
@@ -74,9 +75,9 @@ func setOf(list []string) map[string]bool {
 	return set
 }
 
-// terms are the significant words of a topic, at most so many; all of them if none is
+// Terms are the significant words of a topic, at most so many; all of them if none is
 // significant.
-func terms(topic string, most int) []string {
+func Terms(topic string, most int) []string {
 	all := words(topic)
 	var list []string
 	for _, w := range all {
@@ -90,8 +91,8 @@ func terms(topic string, most int) []string {
 	return list[:min(len(list), most)]
 }
 
-// overlap is the share of terms that a text has among its words, 0 to 1.
-func overlap(terms []string, text string) float64 {
+// Overlap is the share of terms that a text has among its words, 0 to 1.
+func Overlap(terms []string, text string) float64 {
 	if len(terms) == 0 {
 		return 0
 	}
