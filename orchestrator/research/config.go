@@ -38,7 +38,7 @@ type Policy struct {
 
 	// MinShare is the share of the wanted words and sources below which no result is good
 	// enough. Above it they bound the marks "article" and "source", from 0.67 to 1. 0: 0.5;
-	// None: neither, as for a text that nobody counts.
+	// None: neither, as for a team without research workers.
 	MinShare float64 `json:"minShare,omitzero" default:"0.5" min:"-1" max:"1"`
 
 	// AssumeScore, 0 to 1, is the score of an iteration that could not be graded. nil:

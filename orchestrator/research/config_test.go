@@ -221,3 +221,26 @@ func TestConfigJSON(t *testing.T) {
 		require.ErrorContains(t, err, fault, text)
 	}
 }
+
+func TestInputJSON(t *testing.T) {
+	given := `{"topic":"Tea","minQuality":0.9,"limits":{"cost":2.5,"time":"10m0s"}}`
+	var in research.Input
+	require.NoError(t, json.Unmarshal([]byte(given), &in))
+	assert.Equal(t, research.Input{Topic: "Tea", MinQuality: new(0.9), Limits: team.Limits{Cost: cents(250), Time: 10 * time.Minute}}, in)
+	data, err := json.Marshal(in)
+	require.NoError(t, err)
+	assert.JSONEq(t, given, string(data))
+	for text, fault := range map[string]string{
+		`{"topic":"Tea","max_budget":5}`:             "max_budget is unknown",
+		`{"topic":"Tea","limits":{"budget":5}}`:      "limits.budget is unknown",
+		`{"topic":"Tea","limits":{"cost":"5"}}`:      `limits.cost is "5", want USD`,
+		`{"topic":"Tea","limits":{"time":"10"}}`:     `limits.time is "10", want a duration`,
+		`{"topic":"Tea","preferredSources":"books"}`: "preferredSources is a JSON string",
+	} {
+		require.ErrorContains(t, json.Unmarshal([]byte(text), &in), fault, text)
+	}
+	out, err := json.Marshal(research.Outcome{Metrics: research.Metrics{Duration: 90 * time.Second}, Outcome: orchestrator.Outcome{Spent: providers.Usage{Cost: cents(250)}}})
+	require.NoError(t, err)
+	assert.Contains(t, string(out), `"duration":"1m30s"`)
+	assert.Contains(t, string(out), `"cost":2.5`)
+}

@@ -124,6 +124,24 @@ func TestPlanning(t *testing.T) {
 			assert.Contains(t, second.Feedback, part, "R81")
 		}
 	})
+	t.Run("R81 a worker that failed in an earlier iteration is told once", func(t *testing.T) {
+		p := scored(0.6, 0.7, 0.9)
+		p.cast["planner"], p.cast["news_search"] = []any{reference(), small()}, []any{errBoom}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		type told struct {
+			Missed   []string `json:"failed_workers"`
+			Feedback string   `json:"feedback"`
+		}
+		require.Len(t, got.asked["planner"], 3)
+		second, third := input[told](t, got.asked["planner"][1]), input[told](t, got.asked["planner"][2])
+		assert.Equal(t, []string{"news_search"}, second.Missed)
+		assert.Contains(t, second.Feedback, "news_search")
+		assert.Empty(t, third.Missed)
+		assert.NotContains(t, third.Feedback, "news_search")
+		assert.Equal(t, []string{"news_search"}, input[told](t, got.asked["supervisor"][0]).Missed)
+		assert.Empty(t, input[told](t, got.asked["supervisor"][1]).Missed)
+	})
 	t.Run("RX27 R68 R69 a planner that fails", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{errBoom, errBoom, small()}
@@ -196,6 +214,16 @@ func TestStrategy(t *testing.T) {
 		assert.Len(t, got.state.Tasks, 6)
 		assert.NotContains(t, got.state.Plan.Steps[0].Workers, "news_search")
 		assert.NotContains(t, got.state.Plan.Steps[3].Workers, "editor")
+	})
+	t.Run("R53 of research workers that are all unnecessary the last one stays", func(t *testing.T) {
+		p := scored(0.9)
+		p.cfg.Agents.Strategist = "strategist"
+		p.cast["planner"] = []any{strings.Replace(reference(), `"steps"`, `"drop":["web_search","news_search"],"steps"`, 1)}
+		p.cast["strategist"] = []any{`{"drop":["academic_search"]}`}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, []string{"news_search"}, got.state.Plan.Steps[0].Workers)
+		assert.Len(t, got.asked["news_search"], 1)
 	})
 	t.Run("RX27 a strategist that fails is done without", func(t *testing.T) {
 		p := scored(0.9)

@@ -697,6 +697,19 @@ func TestAnswersOfWorkers(t *testing.T) {
 		assert.Contains(t, got.asked["article_writer"][1].Prompt, "Improve last_draft")
 		assert.NotContains(t, got.asked["article_writer"][0].Prompt, "last_draft")
 	})
+	t.Run("RC48 each of two writers improves its own last draft", func(t *testing.T) {
+		p := scored(0.6, 0.9)
+		p.workers = writers()
+		p.cast["planner"] = []any{pair()}
+		p.cast["article_writer"], p.cast["second"] = []any{words(100, "one")}, []any{words(50, "two")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		for who, want := range map[string]research.Draft{"article_writer": words(100, "one"), "second": words(50, "two")} {
+			in := input[research.WorkerInput](t, got.asked[who][1])
+			require.NotNil(t, in.LastDraft, who)
+			assert.Equal(t, want.Content, in.LastDraft.Content, who)
+		}
+	})
 	t.Run("RC48 a checker that returns a text", func(t *testing.T) {
 		p := scored(0.6, 0.9)
 		p.cast["planner"] = []any{small()}
