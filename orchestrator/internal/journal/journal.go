@@ -115,6 +115,8 @@ func (j *Journal) Write(log *Log, e *Entry) Job {
 func mustEncode(value any) bool {
 	size := 0
 	switch v := value.(type) {
+	case engine.EndedData:
+		return len(v.Output)+len(v.State) > engine.MaxData/2 // they are JSON, which becomes no longer
 	case *engine.CalledData:
 		if v.Err != nil || v.Response.Data != nil || v.Response.Messages != nil {
 			return true
@@ -122,8 +124,6 @@ func mustEncode(value any) bool {
 		size = len(v.Response.Text)
 	case engine.StartedData:
 		size = len(v.Data)
-	case engine.EndedData:
-		size = len(v.Output) + len(v.State)
 	}
 	return size > engine.MaxData/8 // a byte of text becomes six of JSON at most
 }

@@ -3,6 +3,7 @@ package journal_test
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -253,4 +254,16 @@ func TestTextsWithoutAStore(t *testing.T) {
 	require.ErrorIs(t, r.sync(runlog.Ended, end), engine.ErrTooLarge)
 	require.ErrorIs(t, d.run("s").sync(runlog.Started, engine.StartedData{Input: engine.Input{Data: output}}), engine.ErrTooLarge)
 	assert.Equal(t, "started called", d.kinds(t, "r"), "the log can be read")
+}
+
+// TestEndsAreNotCopied has a log in memory take the JSON of an end as it is: it would be no
+// longer as a record.
+func TestEndsAreNotCopied(t *testing.T) { //nolint:paralleltest // it counts what the process allocates
+	output := []byte(`"` + strings.Repeat("x", engine.MaxData/4) + `"`)
+	r := newDesk(t, nil).started(t, "r")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, r.sync(runlog.Ended, engine.EndedData{End: engine.End{Output: output}}))
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(len(output)/4))
 }
