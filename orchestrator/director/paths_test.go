@@ -144,4 +144,45 @@ func TestSharedPaths(t *testing.T) {
 		assert.Equal(t, "a+b", p.out.Files["notes.md"])
 		assert.Zero(t, p.task(t, "b_build").ConflictCount, "it had seen the text")
 	})
+	t.Run("BC70 BC53 a need that came while it was worked on has not shown it the text", func(t *testing.T) {
+		s := shared()
+		s.in.Tasks = s.in.Tasks[:2]
+		work := s.roles["work"]
+		s.roles["work"] = func(a asked) any {
+			if a.task == "a_build" {
+				return slow{time.Second, at("notes.md", "a")}
+			}
+			return work(a)
+		}
+		s.roles["qa"] = func(a asked) any {
+			if a.task == "b_build" {
+				return slow{time.Hour, nil}
+			}
+			return nil
+		}
+		s.budget.Wall = 3 * time.Minute
+		p := s.play(t)
+		p.is(t, "a_build COMPLETE, b_build AWAITING_QA")
+		again := p.from(shared())
+		again.in.Board.Tasks[1].DependsOn = []string{"a_build"}
+		p = again.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.task(t, "b_build").ConflictCount)
+		assert.Equal(t, "a+b", p.out.Files["notes.md"])
+	})
+	t.Run("BC70 one that paused has seen the texts of its subtasks", func(t *testing.T) {
+		s := one(roles{"work": func(a asked) any {
+			if a.task == "sub" {
+				return at("notes.md", "sub")
+			}
+			if done := workInput(a).Subtasks; len(done) > 0 {
+				return at("notes.md", done[0].Text+"+rest")
+			}
+			return director.WorkerResult{Status: director.StatusWaiting, Spawn: []director.Suggestion{{TaskPlan: plan("sub", "build")}}}
+		}})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Empty(t, p.events(t, director.EventMergeFailed))
+		assert.Equal(t, "sub+rest", p.out.Files["notes.md"])
+	})
 }
