@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -35,8 +36,19 @@ func TestFleet(t *testing.T) {
 	}
 }
 
+func TestCode(t *testing.T) {
+	var out bytes.Buffer
+	assert.Zero(t, code(nil, &out))
+	assert.Zero(t, code(fleet(t.Context(), []string{"-h"}, &bytes.Buffer{}), &out), "a wish for help is no fault")
+	assert.Empty(t, out.String())
+	assert.Equal(t, 1, code(errors.New("no server"), &out))
+	assert.Equal(t, "fleet: no server\n", out.String())
+}
+
 func TestFleetFlags(t *testing.T) {
 	for _, args := range [][]string{{"-films", "1"}, {"-pace", "-1s"}, {"extra"}, {"-nonsense"}} {
-		assert.Error(t, fleet(t.Context(), args, &bytes.Buffer{}), "%q", args)
+		err := fleet(t.Context(), args, &bytes.Buffer{})
+		require.Error(t, err, "%q", args)
+		assert.Equal(t, 2, code(err, &bytes.Buffer{}), "%q", args)
 	}
 }

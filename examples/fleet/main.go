@@ -33,11 +33,24 @@ func main() {
 		err = fleet(ctx, os.Args[1:], os.Stdout)
 	}
 	stop()
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		_, _ = fmt.Fprintln(os.Stderr, "fleet:", err)
-		os.Exit(1)
-	}
+	os.Exit(code(err, os.Stderr))
 }
+
+// code writes err, if it is one, and returns the code with which the process ends.
+func code(err error, out io.Writer) int {
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		_, _ = fmt.Fprintln(out, "fleet:", err)
+		return 2
+	}
+	_, _ = fmt.Fprintln(out, "fleet:", err)
+	return 1
+}
+
+// errUsage says that the command line has a fault.
+var errUsage = errors.New("fleet -h lists the flags")
 
 // options are the flags.
 type options struct {
@@ -56,6 +69,9 @@ func parse(args []string, help io.Writer) (options, error) {
 	err := flags.Parse(args)
 	if err == nil && (flags.NArg() > 0 || o.films < 2 || o.films > 100 || o.pace < 0) {
 		err = errors.New("want -films from 2 to 100, -pace of 0 or more, and no arguments")
+	}
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		err = fmt.Errorf("%w (%w)", err, errUsage)
 	}
 	return o, err
 }

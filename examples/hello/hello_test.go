@@ -75,4 +75,10 @@ func TestProgramPrints(t *testing.T) {
 	got, err := cmd.Output()
 	require.NoError(t, err)
 	assert.Equal(t, "Tea: a small fire you can hold. 90 true 2 <nil>\n", string(got))
+	help, err := exec.CommandContext(t.Context(), program, "-h").Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(help), "no flags")
+	var exit *exec.ExitError
+	require.ErrorAs(t, exec.CommandContext(t.Context(), program, "-nope").Run(), &exit)
+	assert.Equal(t, 2, exit.ExitCode())
 }

@@ -25,7 +25,8 @@ var hello = o.Flow[string, o.Refined[string]]{Name: "hello", Agents: []string{"w
 }}
 
 func main() {
-	flag.Parse() // there are none: anything but -h is a mistake
+	flag.Usage = func() { fmt.Println("usage: hello: a writer tries until a critic's grade passes; no flags, no key") }
+	flag.Parse()
 	eng, err := o.NewLocal(o.Config{Agents: agent.Roster{"writer": agent.Func(writer), "critic": agent.Func(critic)}})
 	if err != nil {
 		log.Fatal(err)
