@@ -37,7 +37,8 @@ type Relevance struct {
 // A target has its base points and those of each keyword in prompt, a repeated
 // keyword counting once; 100 points, which are never
 // exceeded, are a relevance of 1. A keyword of 0 points is no hit. A keyword matches whole words next to each
-// other, in any case. A word is a run of letters and digits, with the marks on
+// other, in any case and any
+// normal form of Unicode. A word is a run of letters and digits, with the marks on
 // them; everything else separates words, also apostrophes, hyphens and
 // underscores. So "aladdin" matches "Aladdin's", "image_quality" matches "image
 // quality", and "hand" does not match "brand". Accents count, and a script

@@ -46,6 +46,13 @@ func TestKeyword(t *testing.T) {
 		{"H11 Greek final sigma", "ΛΌΓΟΣ", "λόγος", true},
 		{"H11 accents count", "the cafe", "café", false},
 		{"H11 a mark belongs to its word", "cafe\u0301 noir", "cafe", false},
+		{"N20 an accent of its own in the prompt", "the cafe\u0301 noir", "café", true},
+		{"N20 an accent of its own in the keyword", "THE CAFÉ NOIR", "cafe\u0301 noir", true},
+		{"N20 an accent of its own, and another case", "CAFE\u0301", "café", true},
+		{"N20 marks in another order", "s\u0307\u0323", "ṩ", true},
+		{"N20 a letter whose capital is two runes", "J\u030cx", "ǰX", true},
+		{"N20 Hangul in letters", "\u1112\u1161\u11ab", "한", true},
+		{"N20 a sign that is a letter", "5 \u212b", "å", true},
 		{"H11 Cyrillic", "Новая сцена", "СЦЕНА", true},
 		{"H11 a letter of another script belongs to the word", "x中文", "x中文", true},
 		{"H11 a word behind an emoji", "❤\ufe0fstory", "story", true},
@@ -146,6 +153,7 @@ func TestTargetValidate(t *testing.T) {
 		{"H11 points above 100", routing.Target{ID: "a", Keywords: map[string]int{"x": 101}}, `routing: target "a": Keywords["x"] is 101, want 0 to 100`},
 		{"H11 keyword without a word", routing.Target{ID: "a", Keywords: map[string]int{"--": 1}}, `routing: target "a": Keywords has "--", which holds no word`},
 		{"H11 the same keyword twice", routing.Target{ID: "a", Keywords: map[string]int{"New_Scene": 1, "new scene": 2}}, `routing: target "a": Keywords has "New_Scene" and "new scene", which are the same words`},
+		{"N20 the same keyword in two normal forms", routing.Target{ID: "a", Keywords: map[string]int{"café": 1, "cafe\u0301": 2}}, `routing: target "a": Keywords has "cafe` + "\u0301" + `" and "café", which are the same words`},
 		{"H11 all faults in one", routing.Target{Base: 200, Keywords: map[string]int{"": 1}}, "routing: target \"\": ID is empty\nBase is 200, want 0 to 100\nKeywords has \"\", which holds no word"},
 	}
 	for _, tt := range tests {

@@ -3,16 +3,20 @@ package routing
 import (
 	"strings"
 	"unicode"
+
+	"github.com/convene-go/convene/internal/nfc"
 )
 
-// words returns the words of text in order, in one case.
+// words returns the words of text in order, in one case and in Unicode's form NFC.
 //
 // A word is a run of letters, digits and the marks on them, in any script.
 // Everything else separates words, apostrophes, hyphens and underscores
 // included: "Aladdin's" is aladdin and s, and "image_quality", "image-quality"
 // and "image quality" are the same two words.
 func words(text string) []string {
-	runs := strings.Fields(strings.Map(foldOrSpace, text))
+	// The case of a letter may have a form of one rune where the other has none, as ǰ: so the
+	// text is normalised again.
+	runs := strings.Fields(nfc.String(strings.Map(foldOrSpace, nfc.String(text))))
 	found := runs[:0]
 	for _, run := range runs {
 		// Emoji end in marks, which must not stick to the word behind them.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/convene-go/convene/internal/nfc"
 )
 
 // newlines are the line ends that Newlines replaces.
@@ -19,11 +21,16 @@ func Newlines(s string) string {
 	return newlines.Replace(s)
 }
 
+// Fold returns s in lower case and in Unicode's form NFC. Texts that differ only in case or
+// in how an accent is written have the same one.
+func Fold(s string) string {
+	return nfc.String(strings.ToLower(strings.ToUpper(nfc.String(s)))) // lower case only would keep σ and ς apart
+}
+
 // Fault returns why s is no text for people and models, or nil: it is not UTF-8 (also U+FFFD,
-// which JSON has made of what was not), it has a
-// control character other than tab and newline, or it has characters of which none can be
-// seen. The error names the first fault by its line and its character, both from 1. An empty
-// s has no fault.
+// which JSON has made of what was not), it has a control character other than tab and newline,
+// or it has characters of which none can be seen. The error names the first fault by its line
+// and its character, both from 1. An empty s has no fault.
 func Fault(s string) error {
 	line, column, seen := 1, 0, false
 	for _, r := range s {

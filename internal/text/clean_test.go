@@ -21,6 +21,15 @@ func TestNewlines(t *testing.T) {
 	}
 }
 
+func TestFold(t *testing.T) {
+	for _, same := range [][]string{{"", ""}, {"Straße", "strAße"}, {"CAFÉ", "cafe\u0301", "Cafe\u0301"}, {"ǰ", "J\u030c"}, {"İ", "I\u0307"}, {"λόγος", "ΛΌΓΟΣ"}} {
+		for _, s := range same[1:] {
+			assert.Equal(t, text.Fold(same[0]), text.Fold(s), "N20 %q", same)
+		}
+	}
+	assert.NotEqual(t, text.Fold("cafe"), text.Fold("café"), "N20")
+}
+
 func TestFault(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"N20 a text", "Tea,\n\tor coffee? é 😀 e\u0301", ""},

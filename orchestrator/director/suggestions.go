@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -136,4 +137,4 @@ func (r *run) duplicateOf(d blackboard.Definition) *blackboard.Task {
 }
 
 // normalTitle is a title without what does not matter.
-func normalTitle(title string) string { return strings.ToLower(prompt.OneLine(title)) }
+func normalTitle(title string) string { return text.Fold(prompt.OneLine(title)) }

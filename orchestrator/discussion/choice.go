@@ -50,7 +50,7 @@ func named(text string, ideas []Idea) *Idea {
 	if idea := byID(prompt.OneLine(text), ideas); idea != nil { // nothing but an ID
 		return new(*idea)
 	}
-	mentions := mentioned(strings.ToLower(prompt.OneLine(text)), ideas)
+	mentions := mentioned(fold(prompt.OneLine(text)), ideas)
 	if len(mentions) == 0 {
 		return nil
 	}
@@ -66,12 +66,12 @@ func named(text string, ideas []Idea) *Idea {
 // inProse are IDs as models write them in prose: idea-2, Idea 2, option #2, [2], #2.
 var inProse = regexp.MustCompile(`(?:\b(?:idea|option|choice(?: is)?)[\s\-_#:\[*]*|#|\[)0*(\d{1,9})\b`)
 
-// mentioned returns, for each title and ID in a text in lower case, the IDs of the ideas that
+// mentioned returns, for each title and ID in a folded text, the IDs of the ideas that
 // it may mean.
 func mentioned(text string, ideas []Idea) (all [][]string) {
 	titles := map[string][]string{}
 	for _, idea := range ideas {
-		if title := strings.ToLower(prompt.OneLine(idea.Title)); !idForm.MatchString(title) {
+		if title := fold(prompt.OneLine(idea.Title)); !idForm.MatchString(title) {
 			titles[title] = append(titles[title], idea.ID)
 		}
 	}

@@ -143,7 +143,7 @@ func (e Evaluation) of(ideas []Idea) *Idea {
 		return idea
 	}
 	for i := len(ideas) - 1; i >= 0; i-- {
-		if e.Title != "" && strings.EqualFold(strings.TrimSpace(ideas[i].Title), e.Title) {
+		if e.Title != "" && fold(strings.TrimSpace(ideas[i].Title)) == fold(e.Title) {
 			return &ideas[i]
 		}
 	}

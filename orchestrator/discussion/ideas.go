@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -135,7 +136,10 @@ func (r *run) addIdeas(c *orchestrator.Context, by Member, ideas []Idea) {
 	}
 }
 
-// fingerprint is equal for ideas that differ only in case and white space.
+// fingerprint is equal for ideas that differ only in case, white space and normal form.
 func (i Idea) fingerprint() string {
-	return strings.ToLower(prompt.OneLine(i.Title) + "\n" + prompt.OneLine(i.Description))
+	return fold(prompt.OneLine(i.Title) + "\n" + prompt.OneLine(i.Description))
 }
+
+// fold returns a text as titles are compared: in any case and normal form.
+func fold(s string) string { return text.Fold(s) }

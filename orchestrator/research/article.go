@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
@@ -174,7 +175,7 @@ func sourcesOf(research []WorkerOutput) (sources []Source, read int) {
 			s.Title, s.URL = prompt.OneLine(s.Title), strings.TrimSpace(s.URL)
 			key, ok := NormalURL(s.URL)
 			if !ok {
-				s.URL, key = "", "title "+strings.ToLower(s.Title)
+				s.URL, key = "", "title "+text.Fold(s.Title)
 			}
 			s.URL = withoutUser(s.URL)
 			if i, known := at[key]; known {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -115,10 +116,10 @@ func (b *toolbox) names() (names []string) {
 	return names
 }
 
-// hasWords says whether line has all words, in any case.
+// hasWords says whether line has all words, in any case and any normal form.
 func hasWords(line, words string) bool {
-	line = strings.ToLower(line)
-	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+	line = text.Fold(line)
+	for word := range strings.FieldsSeq(text.Fold(words)) {
 		if !strings.Contains(line, word) {
 			return false
 		}
