@@ -124,6 +124,7 @@ func (c Config) checkTeam(f *team.Faults) {
 		}
 		f.If(isNamed(string(m.Role)) && !slices.Contains(roles, m.Role) && m.Duty == "" && strings.TrimSpace(m.Task) == "",
 			"Team[%d].Role is %q, which the package does not know: %s", i, m.Role, hint)
+		f.Name(fmt.Sprintf("Team[%d].Name", i), m.Name)
 		for j, other := range c.Team {
 			f.If(j < i && m.ID != "" && m.ID == other.ID, "Team[%d].ID is %q, as that of Team[%d]", i, m.ID, j)
 			f.If(j != i && m.ID != "" && m.ID == string(other.Role), "Team[%d].ID is %q, which is the role of Team[%d]", i, m.ID, j)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -160,12 +161,23 @@ func (p Plan) check(workers []Worker) (unknown []string, err error) {
 	return unknown, f.Err()
 }
 
+// idFaults returns the faults of the steps' IDs, which are a model's.
+func (p Plan) idFaults() error {
+	var f team.Faults
+	for i, s := range p.Steps {
+		if err := text.IDFault(s.ID); err != nil {
+			f.Add("steps[%d].id %w", i, err)
+		}
+	}
+	return f.Err()
+}
+
 // required adds the workers that the input requires and the planner left out.
 func (p Plan) required(in Input, workers []Worker) Plan {
 	for _, w := range workers {
 		wanted := slices.Contains(w.For.Tones, in.Tone) || slices.ContainsFunc(in.PreferredSources, func(source string) bool {
 			return slices.ContainsFunc(w.For.Sources, func(word string) bool {
-				return strings.Contains(strings.ToLower(source), strings.ToLower(word))
+				return strings.Contains(text.Fold(source), text.Fold(word))
 			})
 		})
 		if wanted && !slices.Contains(p.workers(), w.ID) {

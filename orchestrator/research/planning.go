@@ -79,7 +79,8 @@ func (r *run) proposed(c *orchestrator.Context) (last Plan, err error) {
 			return p, err
 		}
 		last = p.complete(r.Workers)
-		if unknown, wrong = last.check(r.Workers); wrong == nil && unknown != nil {
+		unknown, wrong = last.check(r.Workers)
+		if wrong = errors.Join(wrong, last.idFaults()); wrong == nil && unknown != nil {
 			return last, fmt.Errorf("%s; known are %q", strings.Join(unknown, "; "), r.Workers)
 		}
 		return last, wrong

@@ -590,6 +590,18 @@ func TestPlansAsModelsWriteThem(t *testing.T) {
 			assert.Contains(t, got.asked["planner"][1].Prompt, fault)
 		}
 	})
+	t.Run("N20 an ID of the planner has letters, digits and few signs, at most 128", func(t *testing.T) {
+		p := scored(0.9)
+		p.cast["planner"] = []any{
+			plan(0.3, step{ID: "a\nb", Category: "writing", Mode: "SEQUENTIAL", Workers: []string{"article_writer"}}),
+			plan(0.3, step{ID: strings.Repeat("x", 129), Category: "writing", Mode: "SEQUENTIAL", Workers: []string{"article_writer"}}),
+			small(),
+		}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Contains(t, got.asked["planner"][1].Prompt, `steps[0].id has '\n' at character 2, want letters, digits and -_.:/ only`)
+		assert.Contains(t, got.asked["planner"][2].Prompt, "steps[0].id has 129 characters, want at most 128")
+	})
 	t.Run("RC56 an ID that code gives is no other step's", func(t *testing.T) {
 		p := scored(0.9)
 		p.brief.PreferredSources, p.brief.Tone = []string{"academic"}, "academic"
