@@ -178,10 +178,7 @@ func (r *run) mayFix(
 		}
 		return next, back
 	}
-	if late := r.late(c, end); errors.Is(late, errLate) {
-		return next, late
-	}
-	return next, nil
+	return next, r.late(c, end)
 }
 
 // fix lets the coder fix an attempt for the n-th time, and judges the fix. v rejected what was

@@ -12,7 +12,10 @@ func (r *run) continues(from State) {
 	s := &r.state
 	s.Plans, s.Iteration, s.Metrics = slices.Clone(from.Plans), max(1, from.Iteration), from.Metrics
 	s.Unverified, s.Snapshot, s.Unrestored = slices.Clone(from.Unverified), from.Snapshot, from.Snapshot != ""
-	r.plans = len(s.Plans)
+	if planner := from.Agents[Planner]; planner != nil {
+		r.plans = planner.Requests
+	}
+	r.plans = max(r.plans, len(s.Plans))
 	root := s.root()
 	for i := range s.Plans {
 		s.Plans[i].Steps = slices.Clone(s.Plans[i].Steps)

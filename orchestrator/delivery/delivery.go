@@ -156,6 +156,9 @@ func (r *run) iterate(c *orchestrator.Context) error {
 // planned returns the root plan of an iteration, which is root if it is not nil, and when its
 // execution ends.
 func (r *run) planned(c *orchestrator.Context, root *Plan) (id string, end time.Duration, err error) {
+	if err := r.late(c, r.limit); err != nil {
+		return "", 0, err
+	}
 	r.began = c.Elapsed()
 	shares, err := r.allocate(c, "goal", Timing{Total: r.limit - r.began})
 	if err != nil {

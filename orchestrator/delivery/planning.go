@@ -72,9 +72,6 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 // draft has a plan made, and judged: first by rules, then by a model. It is in progress, unless
 // the ruling is that it is rejected.
 func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruling, error) {
-	if c.Elapsed() >= j.end {
-		return nil, ruling{}, errLate
-	}
 	answer, err := r.askPlan(c, j, d)
 	if err != nil {
 		return nil, ruling{}, err
@@ -154,6 +151,9 @@ func (j planJob) target() string {
 // askPlan asks the planner once.
 func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[planAnswer], error) {
 	if err := r.monitor(c, Planner, j.target(), j.end); err != nil {
+		return answered[planAnswer]{}, err
+	}
+	if err := r.late(c, j.end); err != nil {
 		return answered[planAnswer]{}, err
 	}
 	r.plans++
