@@ -111,6 +111,15 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "test-api", in.Refine.ID)
 		assert.Contains(t, p.of("qa")[0].req.Prompt, "refined_test_criteria")
 	})
+	t.Run("BA38 BC53 so do those of a placeholder that an earlier run has left", func(t *testing.T) {
+		s := build(nil, define("api_build"))
+		s.cfg.Limits.Calls = 1 // the worker's
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		p = s.further(p.out, roles{"qa": edits("api_build", 0, func(r *director.Review) { r.Refined = []string{"GET /todos returns 200"} })}).play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"GET /todos returns 200"}, p.task(t, "test-api").Criteria)
+	})
 	t.Run("B72 B117 work that passes with notes refines, too", func(t *testing.T) {
 		p := build(edits("api_build", 0, func(r *director.Review) {
 			r.Refined, r.Notes = []string{"GET /todos returns 200"}, []string{"names could be shorter"}
