@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,7 +69,7 @@ func TestAsk(t *testing.T) {
 			assert.Equal(t, 2*time.Second, got.Resp.Elapsed)
 		})
 	})
-	t.Run("the agent learns what was wrong", func(t *testing.T) {
+	t.Run("N15 the agent learns what was wrong", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := &answers{give: []agent.Response{{Data: json.RawMessage(`{"name":"Rome"}`)}, said(`{"name":"Rome","people":3}`)}}
 			_, err := askFor[city](t, a, agent.Request{Prompt: "a city", History: []providers.Message{{Role: providers.User, Text: "hi"}}})
@@ -79,6 +80,28 @@ func TestAsk(t *testing.T) {
 				{Role: providers.User, Text: "hi"}, {Role: providers.User, Text: "a city"}, {Role: providers.Assistant, Text: `{"name":"Rome"}`},
 			}, a.asked[1].History)
 			assert.Len(t, a.asked[0].History, 1, "the first request is left as it was")
+		})
+	})
+	t.Run("N15 a repair that fails on the way is repeated as it was, and not told of it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []agent.Request
+			a := agent.Func(func(_ context.Context, req agent.Request) (agent.Response, error) {
+				asked = append(asked, req)
+				switch len(asked) {
+				case 1:
+					return agent.Response{Text: `{"name":"Rome"}`}, nil
+				case 2:
+					return agent.Response{}, agent.Transient(errors.New("POST https://models.example: 503"), 0)
+				}
+				return agent.Response{Text: `{"name":"Rome","people":3}`}, nil
+			})
+			got, err := askFor[city](t, a, agent.Request{Prompt: "a city"})
+			require.NoError(t, err)
+			assert.Equal(t, city{"Rome", 3}, got.Value)
+			require.Len(t, asked, 3)
+			assert.Contains(t, asked[1].Prompt, "people", "what was malformed is work")
+			assert.Equal(t, asked[1].Prompt, asked[2].Prompt)
+			assert.Equal(t, asked[1].History, asked[2].History)
 		})
 	})
 	t.Run("as many repairs as wanted", func(t *testing.T) {

@@ -161,7 +161,7 @@ func TestRefineShowsTheWriterNoFailure(t *testing.T) {
 		Grade: func(_ *orchestrator.Context, v int) (verdict, error) { return more(v, 0).Verdict, nil },
 	})
 	require.NoError(t, err)
-	t.Run("the writer gets the last graded try and its feedback", func(t *testing.T) {
+	t.Run("N15 the writer gets the last graded try and its feedback", func(t *testing.T) {
 		assert.Equal(t, []orchestrator.Refined[int]{{}, {Tries: 1}, more(20, 2), more(20, 3), more(40, 4)}, lasts)
 	})
 	t.Run("the host gets the failures", func(t *testing.T) {

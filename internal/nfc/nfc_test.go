@@ -28,6 +28,9 @@ func TestString(t *testing.T) {
 		"\ud558\u11ab":                    "한",
 		"\u1100\u11a8":                    "\u1100\u11a8", // no vowel
 		"a" + strings.Repeat("\u0323", 3): "ạ\u0323\u0323",
+		"\uac01\u11a8":                    "\uac01\u11a8", // a syllable has one tail
+		"q" + strings.Repeat("\u0300\u0323\u0301", 20): "q" + strings.Repeat("\u0323", 20) + strings.Repeat("\u0300\u0301", 20), // those of one class in their order
+		"\u01d6\u0323": "\u1ee5\u0308\u0304", // a composition of a composition
 	} {
 		assert.Equal(t, want, nfc.String(in), "N20 %+q", in)
 	}

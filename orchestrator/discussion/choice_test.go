@@ -54,6 +54,11 @@ func TestChoiceInProse(t *testing.T) {
 			assert.Equal(t, want, titleOf(p.out.LeaderChoice))
 		})
 	}
+	t.Run("DC40 N20 a title with accents of their own", func(t *testing.T) {
+		d := unscored("I choose the CAFE\u0301 idea.")
+		d.cast[discussion.Ideation] = []any{`[{"title":"Garden","description":"one"},{"title":"Café","description":"two"}]`}
+		assert.Equal(t, "Café", titleOf(d.play(t).out.LeaderChoice))
+	})
 	t.Run("DC40 DC34 an ID beside a title that two ideas have", func(t *testing.T) {
 		d := unscored("idea-2: A")
 		d.cast[discussion.Ideation] = []any{`[{"title":"A","description":"one"},{"title":"A","description":"two"}]`}
