@@ -194,6 +194,16 @@ func TestStops(t *testing.T) {
 		}}, out.Warnings)
 		assert.Equal(t, "Words of article_writer.\n\nWords of second.", out.Article.Content)
 	})
+	t.Run("RC52 the merger is asked if there is money for two of the dearest calls: it and its grade", func(t *testing.T) {
+		for cost, asked := range map[int]bool{150: false, 128: true} { // USD 2.35 and 2.57 are left
+			p := priced(0.9).merged("never")
+			p.cast["planner"] = []any{costs(5, pair())}
+			p.cast["supervisor"] = []any{costs(cost, marks(0.9))}
+			got := p.play(t)
+			require.NoError(t, got.err)
+			assert.Equal(t, asked, len(got.asked["merger"]) > 0, cost)
+		}
+	})
 	t.Run("N1 RX4 what an agent calls a budget is its failure", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["news_search"] = []any{fmt.Errorf("mine: %w", orchestrator.ErrBudget)}

@@ -81,6 +81,16 @@ func TestSources(t *testing.T) {
 			{Code: "research/unread", Who: "web_scraper", Message: "https://example.com/other: status 404 Not Found"},
 		}, warned)
 	})
+	t.Run("RC56 at most 100 pages of an answer are warnings", func(t *testing.T) {
+		p, found := scored(0.9), many(1)
+		for _, s := range many(101).Sources {
+			found.Unread = append(found.Unread, research.Unread{URL: s.URL + "/unread", Reason: "robots"})
+		}
+		p.cast["planner"], p.cast["web_search"] = []any{small()}, []any{found}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, 100, count(got.codes(), "research/unread"))
+	})
 	t.Run("RC56 a page that another worker reads later was read", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search", "web_scraper", "academic_search"), sequential("writing", "article_writer"))}
@@ -121,6 +131,7 @@ func TestNormalURL(t *testing.T) {
 		{"RC49 a blank and a letter that need a code have one", "https://example.com/x?q=a b\u00e9&r= &s", "https://example.com/x?q=a%20b%C3%A9&r=%20&s"},
 		{"RC49 user and password", "https://me:secret@example.com/x", "https://example.com/x"},
 		{"RC56 the dot behind a host", "https://example.com./x", "https://example.com/x"},
+		{"RC56 dots behind a host", "https://example.com../x", "https://example.com/x"},
 		{"RC56 the dot before a port", "https://example.com.:8443/x", "https://example.com:8443/x"},
 		{"RC56 letters that are not ASCII in a host", "https://B\u00fccher.example/x", "https://xn--bcher-kva.example/x"},
 		{"RC56 the same in their own code", "https://xn--bcher-kva.example/x", "https://xn--bcher-kva.example/x"},

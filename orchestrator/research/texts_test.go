@@ -77,6 +77,15 @@ func TestMergedText(t *testing.T) {
 		assert.InDelta(t, 0.95, got.state.QualityScore, 0)
 		assert.InDelta(t, 0.8, got.state.History[0].Quality, 0, "the iteration keeps its own")
 	})
+	t.Run("RC52 its title, or that of the drafts", func(t *testing.T) {
+		for title, want := range map[string]string{"Both": "Both", "": "One"} {
+			one, both := words(100, "one"), words(100, "merged")
+			one.Title, both.Title = "One", title
+			p := merged(0.9, both)
+			p.cast["article_writer"] = []any{one}
+			assert.Equal(t, want, p.play(t).out.Article.Title)
+		}
+	})
 	t.Run("RC52 a text with a lower score is dropped", func(t *testing.T) {
 		got := merged(0.79, words(100, "merged")).play(t)
 		require.NoError(t, got.err)
@@ -216,6 +225,18 @@ func TestFacts(t *testing.T) {
 			assert.InDelta(t, grading.Round6(0.30*tt.article+0.25*tt.source+0.45), *got.out.Score, 1e-6)
 		})
 	}
+	t.Run("RC54 the marks that a Grader of the host keeps are not changed", func(t *testing.T) {
+		kept := grading.Marks{{Name: "article", Value: 1}}
+		p := counted(1200, 10)
+		p.cfg.Rules.Scorer = grading.Weighted{"article": 1}
+		p.cfg.Rules.Grader = orchestrator.GraderFunc[research.Work, research.Grade](func(*orchestrator.Context, research.Work) (research.Grade, error) {
+			return research.Grade{Marks: kept}, nil
+		})
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Less(t, *got.out.Score, 0.9)
+		assert.InDelta(t, 1, kept[0].Value, 0)
+	})
 	t.Run("RC54 a lower mark stays", func(t *testing.T) {
 		p := counted(1000, 10)
 		p.cast["supervisor"] = []any{marks(0.8)}
@@ -262,6 +283,35 @@ func TestFacts(t *testing.T) {
 		in := input[map[string]any](t, got.asked["supervisor"][0])
 		assert.InDelta(t, 4, in["source_count"], 0)
 		assert.InDelta(t, 6, in["missing_sources"], 0)
+	})
+	t.Run("RC54 a merged text that is long enough mends drafts that are not", func(t *testing.T) {
+		p := scored(0.8, 1).merged(words(1200, "merged")).full()
+		p.cfg.Policy.Iterations = 1
+		p.cast["article_writer"], p.cast["second"] = []any{words(500, "one")}, []any{words(400, "two")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Equal(t, orchestrator.Completed, got.out.Status)
+		assert.Equal(t, 1200, got.out.Article.Words)
+		assert.NotContains(t, got.codes(), "research/short")
+	})
+	t.Run("RC54 a merged text as short as its drafts does not pass, whatever its marks", func(t *testing.T) {
+		p := scored(0.8, 1).merged(words(900, "merged")).full()
+		p.cfg.Policy.Iterations = 1
+		p.cast["article_writer"], p.cast["second"] = []any{words(500, "one")}, []any{words(400, "two")}
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.NotNil(t, got.out.Drafts, "its score is higher")
+		assert.Equal(t, orchestrator.Partial, got.out.Status)
+		assert.Equal(t, "there are only 900 of 2000 words", got.warning(t, "research/short").Message)
+	})
+	t.Run("RC54 feedback names what is short once", func(t *testing.T) {
+		p := counted(2000, 4)
+		p.cfg.Policy.Iterations = 2
+		got := p.play(t)
+		require.Len(t, got.asked["planner"], 2)
+		told := string(got.asked["planner"][1].Input)
+		assert.Contains(t, told, "there are only 4 of 10 sources")
+		assert.Equal(t, 1, strings.Count(told, "4 of 10 sources"))
 	})
 	t.Run("RC54 the merger's text is counted, too", func(t *testing.T) {
 		p := scored(0.8, 1).merged(words(900, "merged")).full()
