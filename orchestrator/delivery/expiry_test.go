@@ -57,3 +57,15 @@ func TestEndOfAllTime(t *testing.T) {
 		assert.Equal(t, 1, p.out.State.Metrics.ReplanCount)
 	})
 }
+
+func TestStateAfterRevision(t *testing.T) {
+	t.Run("SC65 SC34 a host sees the steps of a revised plan", func(t *testing.T) {
+		cfg := delivery.Config{Policy: delivery.Policy{Revisions: 1, AcceptableFailures: 1}, Rules: fixes(1, 0)}
+		more := object{"steps": []object{
+			{"number": 2, "description": "other", "complexity": "simple"}, {"number": 3, "description": "more", "complexity": "simple"},
+		}}
+		seen := project{cfg: cfg, cast: map[string][]any{"check": {failed}, "revise": {more}}}.stateAt(t, "code", 2)
+		assert.Equal(t, 3, seen.Metrics.TotalSteps)
+		assert.Equal(t, 1, seen.Metrics.FailedSteps)
+	})
+}
