@@ -1,6 +1,9 @@
 package answer_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,7 +29,16 @@ func TestFigure(t *testing.T) {
 		{"150 %", 100, "150"},  // the same
 		{"0.1/1", 1, "0.1"},    // no 0.1000000000000000055
 		{"33 %", 0.3, "0.099"}, // exact
+		{"\t7\n/\n10", 10, "7"},
+		{"100 %", 10, "10"},
+		{"0 %", 10, "0"},
+		{"2.5/2.5", 2.5, "2.5"},
 		{"7/100", 10, ""},
+		{"1e1/10", 10, ""},
+		{"seven/10", 10, ""},
+		{"7 / ten", 10, ""},
+		{"7,5/10", 10, ""},
+		{"% 70", 10, ""},
 		{"7/1", 10, ""},
 		{"7", 10, ""},
 		{"-7/10", 10, ""},
@@ -75,4 +87,27 @@ func TestReadLoose(t *testing.T) {
 			assert.Empty(t, dropped)
 		})
 	}
+}
+
+// Many read with one shape at once, from data and from text, and none gets the names or the
+// value of another.
+func TestLooseTogether(t *testing.T) {
+	shape := shapeOf[struct {
+		Score float64 `json:"score" min:"0" max:"10"`
+	}](t)
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			score, extra := i%11, fmt.Sprintf("extra%d", i)
+			in := fmt.Sprintf(`{"answer":{"score":"%d/10",%q:1}}`, score, extra)
+			for _, data := range []json.RawMessage{nil, json.RawMessage(in)} {
+				got, dropped, err := shape.Loose(data, in)
+				assert.NoError(t, err)
+				assert.JSONEq(t, fmt.Sprintf(`{"score":%d}`, score), string(got))
+				assert.Equal(t, []string{extra}, dropped)
+				assert.Contains(t, in, extra, "the answer itself stays")
+			}
+		})
+	}
+	all.Wait()
 }
