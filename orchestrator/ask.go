@@ -17,7 +17,7 @@ import (
 // (Limits.Repairs: once), then it is ErrMalformed. The Response is the last one, its
 // Usage and Elapsed are those of all.
 //
-// Fields that nobody asked for are dropped, and Response.Dropped has their names. One
+// Extra fields are dropped, and Response.Dropped has their names. One
 // wrapping around the answer is undone: an object with a single field of another name, a
 // list of one, a string with JSON in it. Where a number has the bounds 0 and M, "x/M" and
 // "x %" are read as numbers.

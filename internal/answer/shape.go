@@ -20,7 +20,7 @@ type Shape struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved // nil: of a Go type, which has no keyword that fit does not know
 	patterns map[*jsonschema.Schema]*regexp.Regexp
-	open     bool // objects may have fields that nobody asked for: Loose drops these, too
+	open     bool // objects may have extra fields: Loose drops these, too
 }
 
 // shapes caches *Shape by reflect.Type.

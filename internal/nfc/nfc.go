@@ -37,7 +37,7 @@ func String(s string) string {
 // runes is the table as maps.
 type runes struct {
 	class  map[rune]uint8    // combining class; 0: a starter
-	pair   map[rune][2]rune  // what a composition is of
+	pair   map[rune][2]rune  // the two runes of a composition
 	other  map[rune][]rune   // decomposition of a rune that never stands in NFC
 	whole  map[[2]rune]rune  // composition of a pair
 	second map[rune]struct{} // runes that are the second one of a pair

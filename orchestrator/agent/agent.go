@@ -87,7 +87,7 @@ type Response struct {
 	Usage    providers.Usage     `json:"usage,omitzero"`     // usage of the call
 	Elapsed  time.Duration       `json:"elapsed,omitempty"`  // time of all attempts; the engine sets it
 
-	// Dropped has the names of fields that nobody asked for, which orchestrator.Ask has left
+	// Dropped has the names of extra fields, which orchestrator.Ask has left
 	// out of what it read. It is set in a flow: agents leave it empty.
 	Dropped []string `json:"dropped,omitempty"`
 

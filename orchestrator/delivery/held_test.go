@@ -84,7 +84,7 @@ func TestErrorsOfCallsReachNoModel(t *testing.T) {
 }
 
 func TestExtraFields(t *testing.T) {
-	t.Run("N14 fields that nobody asked for cost nothing but one warning", func(t *testing.T) {
+	t.Run("N14 extra fields cost nothing but one warning", func(t *testing.T) {
 		extra := object{"confidence": 0.9}
 		cast := map[string][]any{}
 		for kind, answer := range good {

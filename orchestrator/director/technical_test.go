@@ -162,14 +162,14 @@ func TestIDsOfModels(t *testing.T) {
 	})
 }
 
-// extra is an answer as text, with a field that nobody asked for.
+// extra is an answer as text, with an extra field.
 func extra(answer any) string {
 	return strings.Replace(string(agent.JSON(answer)), "{", `{"confidence":0.9,`, 1)
 }
 
 func TestExtraFields(t *testing.T) {
 	t.Parallel()
-	t.Run("N14 fields that nobody asked for are dropped, with one warning a run", func(t *testing.T) {
+	t.Run("N14 extra fields are dropped, with one warning a run", func(t *testing.T) {
 		s := script{cfg: bare(), roles: roles{
 			"decompose": func(asked) any {
 				return extra(director.Decomposition{Tasks: []director.TaskPlan{plan("a", "build"), plan("b", "build")}})

@@ -27,7 +27,7 @@ var (
 
 // choice is the leader's choice in JSON.
 type choice struct {
-	ID     any    `json:"idea_id"` //nolint:tagliatelle // as prompts call it
+	ID     any    `json:"idea_id"` //nolint:tagliatelle // prompts call the field so
 	Reason string `json:"reason"`
 }
 

@@ -33,7 +33,7 @@ func TestLooseAnswers(t *testing.T) {
 			assert.Empty(t, p.out.Warnings)
 		})
 	}
-	t.Run("N14 fields that nobody asked for are dropped, with one word", func(t *testing.T) {
+	t.Run("N14 extra fields are dropped, with one word", func(t *testing.T) {
 		d := judged(2, `{"summary":"fine","evaluations":[{"idea_id":"idea-1","score":7,"criteria":{"feasibility":8,"innovation":8,"impact":8,"clarity":8,"completeness":8},"confidence":1},
 			{"idea_id":"idea-2","score":8,"criteria":{"feasibility":8,"innovation":8,"impact":8,"clarity":8,"completeness":8}}]}`)
 		d.cast[discussion.Ideation] = []any{`{"thoughts":"hm","ideas":[{"title":"Alpha","description":"a","cost":1},{"title":"Beta","description":"b"}]}`}

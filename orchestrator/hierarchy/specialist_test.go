@@ -487,7 +487,7 @@ func TestGrading(t *testing.T) {
 		assert.Equal(t, 85.0, p.report(t, "d").Specialists[0].Score)
 		p = graded(map[string]any{"quality": .9, "relevance": .9, "consistency": .9, "suggestions": []string{}, "confidence": 1}).play(t)
 		assert.Equal(t, 90.0, p.report(t, "d").Specialists[0].Score)
-		assert.Equal(t, []orchestrator.Warning{{Code: "answer/extra-fields", Who: "head", Message: "fields that nobody asked for were left out: confidence"}}, p.out.Warnings)
+		assert.Equal(t, []orchestrator.Warning{{Code: "answer/extra-fields", Who: "head", Message: "extra fields were left out: confidence"}}, p.out.Warnings)
 	})
 	t.Run("HC5 graded, else own figure, else 75", func(t *testing.T) {
 		th := graded(marks(0), marks(90)) // a real 0 stays 0

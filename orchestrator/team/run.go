@@ -68,7 +68,7 @@ func (r *Run) Warn(c *orchestrator.Context, code agent.Code, who, format string,
 	r.Emit(c, WarningRaised.Of(r.Team), &Event{Warning: &w})
 }
 
-// WarnDropped warns, once a run, that an answer of an agent had fields that nobody asked for,
+// WarnDropped warns, once a run, that an answer of an agent had extra fields,
 // which were left out: answer/extra-fields. Without names it does nothing. A [Seat] calls it; a team calls it for
 // what it asks for by orchestrator.Ask, with Response.Dropped.
 func (r *Run) WarnDropped(c *orchestrator.Context, agent string, names []string) {
@@ -76,7 +76,7 @@ func (r *Run) WarnDropped(c *orchestrator.Context, agent string, names []string)
 		return
 	}
 	*r.extra = true
-	r.Warn(c, "answer/extra-fields", agent, "fields that nobody asked for were left out: %s", strings.Join(names, ", "))
+	r.Warn(c, "answer/extra-fields", agent, "extra fields were left out: %s", strings.Join(names, ", "))
 }
 
 // Settle sets what every Outcome has at its end: Spent, Elapsed and, if the flow set none,

@@ -88,7 +88,7 @@ type Reply[A any] struct {
 
 // Ask asks the member and returns its answer. data is for the template of the prompt.
 //
-// Fields that nobody asked for are dropped, with the Warning of [Run.WarnDropped].
+// Extra fields are dropped, with the Warning of [Run.WarnDropped].
 // An answer that cannot be used is sent back with the fault, as often as Limits.Repairs says;
 // what fails then, and a call that fails, are tried again as the Retrier says. Each try is
 // an event agent.started, and agent.finished or agent.failed.

@@ -243,7 +243,7 @@ func TestExtraFields(t *testing.T) {
 				return
 			}
 			assert.Equal(t, []orchestrator.Warning{{
-				Code: "answer/extra-fields", Who: "planner", Message: "fields that nobody asked for were left out: " + strings.Join(tt.dropped, ", "),
+				Code: "answer/extra-fields", Who: "planner", Message: "extra fields were left out: " + strings.Join(tt.dropped, ", "),
 			}}, got.out.Warnings)
 			assert.Contains(t, got.data[len(got.data)-1], `"dropped":["confidence","why"]`, "the event of the call has the names")
 		})

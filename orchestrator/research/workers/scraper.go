@@ -47,7 +47,7 @@ type ScraperLimits struct {
 	Pages     int           // to read; 0: 10
 	Parallel  int           // sites at once; 0: 4
 	PageBytes int64         // of a page, decompressed: a longer one is not read; 0: 2 MiB
-	PDFBytes  int64         // of a PDF: a longer one is not read; 0: 16 MiB
+	PDFBytes  int64         // length of a PDF that is read; 0: 16 MiB
 	PageText  int           // characters that are kept of its text; 0: 4,000
 	PageTime  time.Duration // for a page, with redirects and robots.txt; 0: 20 s
 	TotalTime time.Duration // for a call, which returns what it has by then; 0: 3 minutes

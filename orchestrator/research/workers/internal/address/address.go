@@ -115,8 +115,8 @@ var (
 		"240.0.0.0/4",      // reserved, and broadcast
 	)
 
-	// global is the only network of IPv6 with public addresses, reserved6 are the parts
-	// of it that have none or lead to other addresses.
+	// global is the only network of IPv6 with public addresses. reserved6 are its parts
+	// without public addresses, and those that lead to other addresses.
 	global    = netip.MustParsePrefix("2000::/3")
 	reserved6 = prefixes(
 		"2001::/23",     // protocols, tunnels

@@ -51,7 +51,7 @@ func Parse(data []byte, most int) (f Feed, err error) {
 	for _, e := range doc.Entries[:min(len(doc.Entries), most)] {
 		f.Entries = append(f.Entries, Entry{e})
 	}
-	for _, names := range doc.Extensions { // by the feed's own prefix of OpenSearch
+	for _, names := range doc.Extensions { // the prefix of OpenSearch is the feed's choice
 		for _, e := range names["totalResults"] {
 			if n, err := strconv.Atoi(e.Value); err == nil {
 				f.Total = max(n, 0)

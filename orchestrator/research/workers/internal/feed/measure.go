@@ -17,14 +17,14 @@ import (
 const (
 	maxElements   = 150_000
 	maxDepth      = 100
-	maxNamespaces = 8 // that are declared around an element
+	maxNamespaces = 8 // limit of namespaces that are declared around an element
 )
 
 // measure counts the elements of a document, as far as it can be read, and returns an error
 // as soon as the parser would take too long for it.
 func measure(data []byte) (elements int, err error) {
 	d := xml.NewDecoder(bytes.NewReader(slices.DeleteFunc(bytes.Clone(data), isDropped)))
-	d.Strict, d.CharsetReader = false, charset.NewReaderLabel // as the parser's
+	d.Strict, d.CharsetReader = false, charset.NewReaderLabel // the parser of feeds reads the same way
 	namespaces := []int{0}                                    // around each open element
 	for {
 		token, err := d.Token()
