@@ -46,16 +46,21 @@ func evaluationsWanted(names []string) json.RawMessage {
 		`"pros":{"type":"array","items":{"type":"string"}},"cons":{"type":"array","items":{"type":"string"}},"feedback":{"type":"string"}}}}}}`)
 }
 
-var (
-	evaluationsIn    = answer.MustFromSchema(`{"type":"object","required":["evaluations"],"properties":{"evaluations":{"type":"array","items":{"type":"object"}}}}`)
-	errNoEvaluations = errors.New(`there is no JSON object with "evaluations", of which one has a "score" within 0 to 10 or all "criteria"`)
-)
+// evaluationsIn returns the list of evaluations with marks of these names, which may stand
+// under criteria or beside it.
+func evaluationsIn(names []string) list {
+	fields := anyOf(append([]string{"idea_id", "id", "title", "score", "pros", "cons", "feedback"}, names...)...)
+	fields["criteria"] = map[string]any{"properties": anyOf(names...)}
+	return listOfEntries("evaluations", fields)
+}
+
+var errNoEvaluations = errors.New(`there is no JSON object with "evaluations", of which one has a "score" within 0 to 10 or all "criteria"`)
 
 // parseEvaluations reads the evaluations in an answer, with marks of these names: a JSON
 // object with "evaluations", or a bare list, also in a fence or inside of prose. It is an
 // error if none is rated.
 func parseEvaluations(text string, names []string) ([]Evaluation, error) {
-	items, err := entries(text, "evaluations", evaluationsIn)
+	items, err := evaluationsIn(names).entries(text)
 	if err != nil {
 		return nil, err
 	}

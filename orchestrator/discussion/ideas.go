@@ -3,12 +3,10 @@ package discussion
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -22,8 +20,7 @@ var ideasWanted = json.RawMessage(`{"type":"object","required":["ideas"],"additi
 	`"title":{"type":"string"},"description":{"type":"string"},"category":{"type":"string"}}}}}}`)
 
 var (
-	ideasIn    = answer.MustFromSchema(`{"type":"object","required":["ideas"],"properties":{"ideas":{"type":"array","items":{"type":"object"}}}}`)
-	listIn     = answer.MustFromSchema(`{"type":"array","minItems":1,"items":{"type":"object"}}`)
+	ideasIn    = listOfEntries("ideas", anyOf("title", "description", "category"))
 	errNoIdeas = errors.New(`there is no JSON object with "ideas", each with a "title"`)
 )
 
@@ -31,7 +28,7 @@ var (
 // also in a fence or inside of prose. Only Title, Description and Category are set. Ideas
 // without a title are included; it is an error if none has one.
 func parseIdeas(text string) ([]Idea, error) {
-	items, err := entries(text, "ideas", ideasIn)
+	items, err := ideasIn.entries(text)
 	if err != nil {
 		return nil, err
 	}
@@ -43,24 +40,6 @@ func parseIdeas(text string) ([]Idea, error) {
 		return nil, errNoIdeas
 	}
 	return ideas, nil
-}
-
-// entries are the objects listed in an answer, under a name or alone. Numbers are as
-// they were written.
-func entries(text, name string, shape *answer.Shape) ([]map[string]any, error) {
-	list, _, err := shape.Loose(nil, text)
-	if err == nil {
-		object, err := answer.Decode[map[string]json.RawMessage](list)
-		if err != nil {
-			return nil, err
-		}
-		list = object[name]
-	} else if bare, none := listIn.Find(nil, text); none == nil {
-		list = bare
-	} else {
-		return nil, fmt.Errorf("want a JSON object with %q: %w", name, err)
-	}
-	return answer.Decode[[]map[string]any](list)
 }
 
 // textOf is a text or a number as text; "" for anything else.

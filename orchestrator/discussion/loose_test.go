@@ -43,6 +43,14 @@ func TestLooseAnswers(t *testing.T) {
 		assert.Equal(t, []string{"answer/extra-fields"}, p.warned())
 		assert.Equal(t, ideation, p.out.Warnings[0].Who)
 	})
+	t.Run("N14 names in another spelling, of entries and of marks too", func(t *testing.T) {
+		d := judged(2, `{"Evaluations":[{"ideaId":"idea-1","Score":7},{"idea-id":"idea-2","Criteria":{"Feasibility":8,"INNOVATION":8,"impact":8,"Clarity":8,"completeness":8}}]}`)
+		d.cast[discussion.Ideation] = []any{`{"Ideas":[{"Title":"Alpha"},{"TITLE":"Beta"}]}`}
+		p := d.play(t)
+		assert.Equal(t, []string{leader, ideation, leader, moderator, leader, creator}, p.roles(), "nothing is sent back")
+		assert.Equal(t, "Beta", titleOf(p.out.FinalIdea))
+		assert.Empty(t, p.out.Warnings)
+	})
 	for mark, want := range map[string]float64{"8/10": 8, "7.5 / 10": 7.5, "80 %": 8, "85%": 8.5} {
 		t.Run("N14 a mark of "+mark, func(t *testing.T) {
 			p := judged(2, scores(mark, 1)).play(t)

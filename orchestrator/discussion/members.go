@@ -60,8 +60,8 @@ func dutyOf(role Role) Duty {
 
 // Member is an agent in a role.
 type Member struct {
-	// Role is one of the package's, or any other name: letters, digits, "_", "-" and spaces, at
-	// most 64. Messages of the member's turns have it as their type.
+	// Role is one of the package's, or any other name: letters, digits, "_", "-", apostrophes and
+	// spaces, at most 64. Messages of the member's turns have it as their type.
 	Role Role `json:"role" required:"true"`
 
 	// ID tells members of one role apart, in Rules.Turns, messages, records and warnings. "":
@@ -83,7 +83,7 @@ type Member struct {
 }
 
 // isNamed reports whether a role or an ID is a name.
-var isNamed = regexp.MustCompile(`^[\pL\pN][\pL\pN _-]{0,63}$`).MatchString
+var isNamed = regexp.MustCompile(`^[\pL\pN][\pL\pM\pN '’_-]{0,63}$`).MatchString
 
 // reserved are types of messages, and authors, that are no roles.
 var reserved = []Role{System, "preamble", "kickoff", "synthesis", "validation", "selection", "visualization"}
@@ -115,9 +115,9 @@ func (m Member) duty() Duty { return cmp.Or(m.Duty, dutyOf(m.Role)) }
 func (c Config) checkTeam(f *team.Faults) {
 	f.If(!c.has(Lead), `Team has no team_leader, and no other member with the duty "lead"`)
 	for i, m := range c.Team {
-		f.If(m.Role != "" && !isNamed(string(m.Role)), "Team[%d].Role is %q, want letters, digits, _, - and spaces, at most 64", i, m.Role)
+		f.If(m.Role != "" && !isNamed(string(m.Role)), "Team[%d].Role is %q, want letters, digits, _, -, ' and spaces, at most 64", i, m.Role)
 		f.If(slices.Contains(reserved, m.Role), "Team[%d].Role is %q, which is the name of something else: want another", i, m.Role)
-		f.If(m.ID != "" && m.ID != string(m.Role) && !isNamed(m.ID), "Team[%d].ID is %q, want letters, digits, _, - and spaces, at most 64", i, m.ID)
+		f.If(m.ID != "" && m.ID != string(m.Role) && !isNamed(m.ID), "Team[%d].ID is %q, want letters, digits, _, -, ' and spaces, at most 64", i, m.ID)
 		hint := "set its Task or its Duty"
 		if near := didYouMean(m.Role, roles); near != "" {
 			hint += ", or " + near

@@ -162,6 +162,10 @@ func TestFreeTurns(t *testing.T) {
 		{"DC39 an order in JSON", func(c *discussion.Config) {
 			_ = json.Unmarshal([]byte(`{"rules": {"turns": {"order": ["ideation", "sam", "team_leader"]}}}`), c)
 		}, "ideation sam team_leader"},
+		{"DC39 roles in words of any language", func(c *discussion.Config) {
+			c.Team[1].Role, c.Team[2].Role, c.Team[2].Task = "devil's advocate", "समीक्षक", "Doubt."
+			c.Rules.Turns = discussion.InOrder{Order: []discussion.Role{"devil's advocate", "समीक्षक"}}
+		}, "devil's advocate समीक्षक"},
 		{"DC39 a role in turn is one member after another", func(c *discussion.Config) {
 			c.Rules.Turns = discussion.TurnsFunc(func(r discussion.Round) discussion.Role {
 				return []discussion.Role{"ideation", "critic", "critic", "critic", "critic-1", ""}[len(r.Spoken)]
@@ -227,7 +231,7 @@ func TestTeamsThatAreRefused(t *testing.T) {
 		want   string
 	}{
 		{"DC39 a role that is mistyped", func(c *discussion.Config) { c.Team[3].Role, c.Team[3].Task = "critik", "" }, `Team[3].Role is "critik", which the package does not know: set its Task or its Duty, or did you mean "critic"?`},
-		{"DC39 a role that is no name", func(c *discussion.Config) { c.Team[1].Role = "cfo -> team]" }, `Team[1].Role is "cfo -> team]", want letters, digits, _, - and spaces, at most 64`},
+		{"DC39 a role that is no name", func(c *discussion.Config) { c.Team[1].Role = "cfo -> team]" }, `Team[1].Role is "cfo -> team]", want letters, digits, _, -, ' and spaces, at most 64`},
 		{"DC39 a role that is a type", func(c *discussion.Config) { c.Team[1].Role = "synthesis" }, `Team[1].Role is "synthesis", which is the name of something else: want another`},
 		{"DC39 an ID that is no name", func(c *discussion.Config) { c.Team[1].ID = "a\nb" }, `Team[1].ID is "a\nb", want letters`},
 		{"DC39 two IDs are equal", func(c *discussion.Config) { c.Team[1].ID = "sam" }, `Team[5].ID is "sam", as that of Team[1]`},
