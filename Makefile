@@ -11,6 +11,9 @@ FAULTS                ?= 200
 # The packages that make test runs under the race detector.
 raced := ./orchestrator ./orchestrator/agent/... ./orchestrator/engine/... ./orchestrator/internal/... ./blackboard ./blackboard/runlog ./providers
 
+# The package by which tests repeat what they repeat.
+rounds := github.com/convene-go/convene/internal/rounds
+
 root    := $(CURDIR)
 modules  = $(shell $(GO) list -m -f '{{.Dir}}')
 config  := $(root)/.golangci.yml
@@ -32,7 +35,7 @@ each = @set -e; for m in $(modules); do cd "$$m"; \
 
 help:
 	@echo 'make test       quick tests of all packages, the core under the race detector'
-	@echo 'make test-long  all tests under the race detector'
+	@echo 'make test-long  all tests under the race detector, and all rounds of random cases'
 	@echo 'make lint       formatting, go vet and golangci-lint $(GOLANGCI_LINT_VERSION)'
 	@echo 'make cross      go vet for windows and darwin'
 	@echo 'make storm      kill KILLS ($(KILLS)) processes at work, and check what logs promise'
@@ -55,10 +58,15 @@ test:
 	$(GO) test -short -shuffle=on $(TESTFLAGS) $$rest || status=1; \
 	exit $$status
 
-# Everything under the race detector, and nothing left out.
+# Everything under the race detector, and nothing left out; then all rounds of what is
+# repeated, without it (internal/rounds says why).
 test-long:
 	@race=-race; $(cc) || { race=; echo 'No C compiler: testing without the race detector.'; }; \
-	CGO_ENABLED=$${race:+1} $(GO) test $$race -shuffle=on $(TESTFLAGS) $(addsuffix /...,$(modules))
+	repeated=$$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{println . $$p}}{{end}}{{range .XTestImports}}{{println . $$p}}{{end}}' \
+		$(addsuffix /...,$(modules)) | sed -n 's,^$(rounds) ,,p' | sort -u); [ -n "$$repeated" ] || exit 1; status=0; \
+	CGO_ENABLED=$${race:+1} $(GO) test $$race -shuffle=on $(TESTFLAGS) $(addsuffix /...,$(modules)) || status=1; \
+	$(GO) test -shuffle=on $(TESTFLAGS) $$repeated || status=1; \
+	exit $$status
 
 lint: golangci-lint
 	$(call each,"$(lint_bin)" fmt --diff --config "$(config)" && \

@@ -202,6 +202,8 @@ func paidIsCounted(t *rapid.T) {
 
 // check compares the ledger with what the run tells of.
 func (l *ledger) check(t *rapid.T, b orchestrator.Budget, info *orchestrator.Info, killed bool) { //nolint:revive // a killed process may not have reached an agent
+	l.mu.Lock() // a killed process may still be in a call
+	defer l.mu.Unlock()
 	cost, calls := info.Spent.Cost+info.Lost.Cost, info.Spent.Calls+info.Lost.Calls
 	assert.LessOrEqual(t, l.cost, b.Cost, "overspent")
 	if b.Calls > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
+	"github.com/convene-go/convene/internal/rounds"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -301,7 +302,7 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, err, want)
-		c.Quick = testing.Short()
+		c.Quick = !rounds.All()
 		c.Sweep(t)
 		c.Determinism(t)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/internal/rounds"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -153,12 +154,8 @@ func (p played) fates(t *testing.T, w world) (all []fate) {
 // attempt begins, every move with its role, counts, states and the end are the same.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
-	n := uint64(1000)
-	if testing.Short() {
-		n = 60
-	}
 	seen := map[string]int{}
-	for seed := range n {
+	for seed := range uint64(rounds.Of(60, 1000)) {
 		w := newWorld(seed)
 		want, end := w.play()
 		p := w.script().exactly(t)

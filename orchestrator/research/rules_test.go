@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/rounds"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -164,7 +165,7 @@ func TestSeams(t *testing.T) {
 			p := tt.project()
 			tt.set(&p)
 			c, _ := p.open(t)
-			c.Answers, c.Quick = map[string]any{"permit/run/optimized": false}, testing.Short()
+			c.Answers, c.Quick = map[string]any{"permit/run/optimized": false}, !rounds.All()
 			out, _, err := c.Run(t)
 			assert.Equal(t, tt.status, out.Status, "%v", err)
 			assert.Equal(t, tt.result, out.Result())
@@ -445,7 +446,7 @@ func TestPermits(t *testing.T) {
 func TestDefaultRules(t *testing.T) {
 	t.Parallel()
 	c, _ := three(0.9).open(t)
-	c.Quick = testing.Short()
+	c.Quick = !rounds.All()
 	flowtest.Rules(t, func() research.Config {
 		return research.Config{Workers: research.Catalogue(), Rules: research.DefaultRules()}
 	}, research.New, c)
