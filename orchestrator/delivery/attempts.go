@@ -3,7 +3,6 @@ package delivery
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/convene-go/convene/orchestrator"
@@ -146,7 +145,7 @@ func (r *run) attempts(c *orchestrator.Context, w *work) error {
 			return r.descend(c, w)
 		}
 		if w.next.Feedback != "" || w.next.Fresh {
-			w.feedback = slices.DeleteFunc([]string{w.next.Feedback}, func(s string) bool { return s == "" })
+			w.feedback = told(w.next)
 		}
 		if err := r.late(c, w.end); errors.Is(err, errLate) {
 			return err

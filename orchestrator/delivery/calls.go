@@ -25,6 +25,7 @@ type call struct {
 	input          any
 	noFallback     bool
 	agent          string // name of the agent; "": the role's
+	isRepaired     bool   // an answer was sent back
 }
 
 // answered is the result of a request.
@@ -51,19 +52,13 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err e
 	state.Status = "working"
 	state.Requests++
 
-	req, repaired := agent.Request{Op: q.op, Task: q.target, Prompt: words, Input: agent.JSON(q.input)}, false
+	req := agent.Request{Op: q.op, Task: q.target, Input: agent.JSON(q.input)}
 	t := trying{cmp.Or(q.agent, r.agent(q.role)), q.until, Event{Event: team.Event{Who: string(q.role)}, Header: Header{Target: q.target}}}
-	got.value, err = try(r, c, t, func(name string) (T, error) {
-		v, resp, err := once[T](r, c, q, name, req)
-		if errors.Is(err, orchestrator.ErrMalformed) && !repaired {
-			repaired = true
-			again := agent.Continue(req, resp)
-			again.Input = req.Input // agents that read it get it again; an LLM does not show it twice
-			again.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) +
-				". Answer again, with one JSON value that fits what was asked for, and nothing else."
-			v, _, err = once[T](r, c, q, name, again)
+	got.value, err = try(r, c, t, func(name, advice string) (T, error) {
+		if req.Prompt = words; advice != "" {
+			req.Prompt += "\n\n" + advice
 		}
-		return v, err
+		return repaired[T](r, c, &q, name, req)
 	})
 	state.Status = "idle"
 	if err != nil {
@@ -80,6 +75,21 @@ func ask[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err e
 	state.LastOutput = text.Cut(string(payload), 4<<10)
 	r.send(c, Header{Message: q.reply, From: q.role, To: conductor, Answers: asked, Target: q.target}, payload)
 	return got, nil
+}
+
+// repaired makes one call, and another one if its answer is malformed: once in a request.
+func repaired[T any](r *run, c *orchestrator.Context, q *call, name string, req agent.Request) (T, error) {
+	v, resp, err := once[T](r, c, *q, name, req)
+	if q.isRepaired || !errors.Is(err, orchestrator.ErrMalformed) {
+		return v, err
+	}
+	q.isRepaired = true
+	again := agent.Continue(req, resp)
+	again.Input = req.Input // agents that read it get it again; an LLM does not show it twice
+	again.Prompt = "Your answer cannot be used: " + prompt.OneLine(err.Error()) +
+		". Answer again, with one JSON value that fits what was asked for, and nothing else."
+	v, _, err = once[T](r, c, *q, name, again)
+	return v, err
 }
 
 // once makes one call.
@@ -141,13 +151,13 @@ type trying struct {
 	event Event         // record of a further try, with Who and Target
 }
 
-// try makes a call, again while the Retrier says so. do gets the name of the agent. The
-// error is that of the last call, or ends more.
-func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) (T, error)) (v T, err error) {
+// try makes a call, again while the Retrier says so. do gets the name of the agent, and the
+// Retrier's advice for it. The error is that of the last call, or ends more.
+func try[T any](r *run, c *orchestrator.Context, t trying, do func(name, advice string) (T, error)) (v T, err error) {
 	of := orchestrator.Working{Role: roleCall, ID: cmp.Or(t.event.Who, "workspace"), Group: t.event.Target}
 	var tries []orchestrator.Try
-	for name := t.agent; ; {
-		if v, err = do(name); err == nil || stops(err) || c.Elapsed() >= r.limit {
+	for name, advice := t.agent, ""; ; {
+		if v, err = do(name, advice); err == nil || stops(err) || c.Elapsed() >= r.limit {
 			return v, err
 		}
 		tries = append(tries, orchestrator.Try{Agent: name, Err: err})
@@ -161,7 +171,7 @@ func try[T any](r *run, c *orchestrator.Context, t trying, do func(name string) 
 		if cut := c.Sleep(e.Wait); cut != nil {
 			return v, cut
 		}
-		name = cmp.Or(next.Agent, t.agent)
+		name, advice = cmp.Or(next.Agent, t.agent), next.Feedback
 	}
 }
 
@@ -175,6 +185,14 @@ func (r *run) again(
 		return next, r.part(err)
 	}
 	return next, c.Sleep(r.wait(c, next, until))
+}
+
+// told is what a further try is told in the place of why those before were not good enough.
+func told(next orchestrator.Again) []string {
+	if next.Feedback == "" {
+		return nil
+	}
+	return []string{next.Feedback}
 }
 
 // wait is how long to wait before another try: not beyond until, and not beyond the run.

@@ -11,6 +11,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/page"
+	"github.com/convene-go/convene/orchestrator/team/prompt"
 )
 
 // code lets the coder do a step once, and judges the code. The error is a setback if it is
@@ -128,6 +129,7 @@ func (r *run) judgeCode(c *orchestrator.Context, w *work, changed answered[CodeO
 // they do not pass.
 func (r *run) tests(c *orchestrator.Context, w *work) error {
 	coder, fixEnd := cmp.Or(w.next.Agent, r.agent(Coder)), endless
+	author := coder // agent whose code is tested
 	var tries []orchestrator.Try
 	for {
 		tests, _, err := r.test(c, w, OpCheck)
@@ -142,7 +144,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 		if fixEnd == endless {
 			fixEnd = after(c.Elapsed(), w.fix)
 		}
-		tries = append(tries, tests.try(coder))
+		tries = append(tries, tests.try(author))
 		for fixed := false; !fixed; {
 			next, err := r.mayFix(c, w, tests.why, tries, min(fixEnd, w.end))
 			if err != nil {
@@ -153,6 +155,7 @@ func (r *run) tests(c *orchestrator.Context, w *work) error {
 				return err
 			}
 			if fixed = gate.standing != rejected; fixed {
+				author = cmp.Or(next.Agent, coder)
 				r.fire(c, gate.kept(moveCodeApproved))
 				continue
 			}
@@ -194,10 +197,11 @@ func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n i
 	}
 	r.send(c, Header{Message: fixPlanMessage, From: Tester, To: Coder, Target: w.ID}, plan)
 	r.tell(r.title(w.ID), page.Turn{Who: "Tester", What: "fix plan", Text: bullets(plan.Items)})
-	r.emit(c, eventFixStarted, Event{Event: team.Event{Try: n}, Header: Header{Target: w.ID}})
 	if err := r.monitor(c, Coder, w.ID, w.end); err != nil {
 		return ruling{}, err
 	}
+	e := Event{Event: team.Event{Try: n}, Header: Header{Target: w.ID}}
+	r.emit(c, eventFixStarted, e)
 	q, in := r.coding(c, w)
 	q.op, q.request, q.agent = OpFix, codeFixRequest, cmp.Or(next.Agent, w.next.Agent)
 	in.Previous, in.Fix = shownCode(w.Code), &fixRequest{Items: plan.Items}
@@ -206,9 +210,10 @@ func (r *run) fix(c *orchestrator.Context, w *work, next orchestrator.Again, n i
 	}
 	q.input = in
 	gate, err := r.judgeFix(c, w, q)
-	if err == nil {
-		r.emit(c, eventFixFinished, Event{Event: team.Event{Try: n, Text: gate.why}, Header: Header{Target: w.ID}})
+	if e.Text = gate.why; err != nil {
+		e.Text = prompt.OneLine(err.Error())
 	}
+	r.emit(c, eventFixFinished, e)
 	return gate, err
 }
 

@@ -134,7 +134,7 @@ func (r *run) iterate(c *orchestrator.Context) error {
 		if err != nil || reached {
 			return err
 		}
-		tries = append(tries, ruling{verdict: r.last.Verdict, why: r.last.Reason}.try(cmp.Or(r.next.Agent, r.agent(Planner))))
+		tries = append(tries, r.last.gate.try(cmp.Or(r.next.Agent, r.agent(Planner))))
 		if again && r.hostErr == nil {
 			if again, err = r.another(c, id, tries); err != nil {
 				return err
@@ -147,7 +147,7 @@ func (r *run) iterate(c *orchestrator.Context) error {
 			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s", r.last.Reason)
 		}
 		r.fire(c, moveGoalUnmet)
-		r.last.Reason = cmp.Or(r.next.Feedback, r.last.Reason)
+		r.last = advised(*r.last, r.next)
 		r.state.Iteration++
 		r.state.PlanStack = []string{}
 	}
@@ -184,6 +184,18 @@ func (r *run) another(c *orchestrator.Context, id string, tries []orchestrator.T
 		again = err == nil
 	}
 	return again, tolerated(err)
+}
+
+// advised is what the planner of a further iteration is told of the one before; nil: nothing.
+func advised(last lastIteration, next orchestrator.Again) *lastIteration {
+	switch {
+	case next.Fresh && next.Feedback == "":
+		return nil
+	case next.Fresh:
+		last = lastIteration{Completed: []StepSummary{}, Failed: []StepSummary{}}
+	}
+	last.Reason = cmp.Or(next.Feedback, last.Reason)
+	return &last
 }
 
 // end ends the run and returns the outcome so far.

@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -190,6 +191,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, critical, in.Guidance.Level)
 			assert.Nil(t, in.Rejected, "SC31: the plan before is dropped")
 			assert.Contains(t, p.asked["subplan"][1].Prompt, "4 of 5")
+			assert.NotContains(t, p.asked["subplan"][1].Prompt, `under "rejected"`)
 		}},
 		{"SA20 S46 SC21 a sub-plan", project{cast: map[string][]any{"code": times(3, blocked), "subplan": {steps(2)}}}, done(28), func(t *testing.T, p played) {
 			t.Helper()
@@ -199,6 +201,7 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, 4, m.CompletedSteps)
 			parent := p.step(t, "p1.s1")
 			assert.Equal(t, []string{"p2.s1", "p2.s2"}, parent.SubSteps)
+			assert.EqualValues(t, "completed", p.out.State.Plans[1].Status)
 			assert.Equal(t, "done\ndone", parent.Code.Summary)
 			assert.Equal(t, "p1.s1", p.step(t, "p2.s1").ParentStepID)
 			assert.NotNil(t, parent.Tests)
@@ -376,6 +379,7 @@ func TestRuns(t *testing.T) {
 			t.Helper()
 			assert.NotNil(t, input[delivery.PlanInput](t, p.asked["plan"][1]).Last)
 			assert.Nil(t, input[delivery.PlanInput](t, p.asked["subplan"][0]).Last)
+			assert.NotContains(t, p.asked["subplan"][0].Prompt, `under "last"`)
 		}},
 		{"SC41 S9 an unknown complexity", project{cast: map[string][]any{"plan": {object{"steps": []object{
 			{"number": 1, "description": "a", "complexity": "hard"}, {"number": 2, "description": "b", "complexity": "Simple"},
@@ -390,6 +394,23 @@ func TestRuns(t *testing.T) {
 		{"SC56 a refusal is not tried again", project{cast: map[string][]any{"plan": {agent.ErrRefused}}}, ends{
 			calls: 1, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrPlanning,
 		}, nil},
+		{"N22 SC53 a score is that of the last plan that was approved", project{cfg: iterating(2), cast: map[string][]any{
+			"verify goal": {marks(75)}, "check": {passed, passed, always{failed}},
+		}}, ends{calls: 15 + 2 + 2*16, phase: delivery.Failed, status: orchestrator.Partial, err: delivery.ErrGoalNotReached, iteration: 2}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Nil(t, p.out.Score)
+		}},
+		{"N22 SC53 a score stays without another plan", project{cast: map[string][]any{
+			"verify goal": {marks(75)}, "plan": {steps(2), always{errBoom}},
+		}}, ends{calls: 15 + 4, phase: delivery.Failed, status: orchestrator.Partial, err: delivery.ErrPlanning, iteration: 2}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.InDelta(t, 75, *p.out.Score, 0)
+		}},
+		{"SC15 a fix needs a sub-plan", project{cast: map[string][]any{"check": {failed}, "fix": {tooMuch}}}, done(2 + 5 + 2 + 5 + 3 + 5 + 3), nil},
+		{"N20 lines of a goal", project{in: delivery.Input{Goal: "a\r\nb"}}, done(15), func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, "a\nb", p.out.State.PrimaryGoal)
+		}},
 		{"SA48 SX2 a blank goal", project{in: delivery.Input{Goal: " "}}, ends{phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrEmptyGoal}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -403,6 +424,20 @@ func TestRuns(t *testing.T) {
 			assert.Equal(t, tt.want.phase, p.out.State.Status)
 			assert.Equal(t, tt.want.status, p.out.Status)
 			assert.Equal(t, max(1, tt.want.iteration), p.out.State.Iteration)
+			finished := p.events(t, delivery.EventRunFinished)
+			require.Len(t, finished, 1)
+			last := "goal_approved"
+			if p.err != nil {
+				last = map[error]string{
+					delivery.ErrPlanning: "plan_failed", delivery.ErrGoalNotReached: "goal_failed", delivery.ErrAborted: "abort", delivery.ErrEmptyGoal: "refuse",
+				}[tt.want.err]
+				assert.Equal(t, p.err.Error(), finished[0].Text)
+			}
+			assert.Equal(t, last, p.trace(t)[strings.LastIndex(p.trace(t), " ")+1:], "SC54")
+			for _, plan := range p.out.State.Plans {
+				assert.True(t, tt.want.phase == delivery.Aborted || plan.Status == "completed" || plan.Status == "failed", "SC54 plan %s is %s", plan.ID, plan.Status)
+			}
+			assert.Len(t, p.events(t, "delivery.fix.finished"), len(p.events(t, "delivery.fix.started")), "each fix ends")
 			if tt.want.metrics != nil {
 				assert.True(t, tt.want.metrics(p.out.State.Metrics), "%+v", p.out.State.Metrics)
 			}

@@ -100,6 +100,20 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, delivery.Failed, p.out.State.Status)
 		assert.Equal(t, 2, p.asked.total())
 	})
+	t.Run("SC3 SC55 what there is to divide", func(t *testing.T) {
+		var seen []string
+		cfg := limited(60)
+		cfg.Rules.Allocator = delivery.AllocatorFunc(func(of delivery.Timing) delivery.Allocation {
+			seen = append(seen, fmt.Sprint(of.Total.Round(time.Second), " ", of.Execution.Round(time.Second), " ", of.Steps))
+			return delivery.Shares{Planning: 10, Execution: 80, Verification: 10}.Allocate(of)
+		})
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {slow(60, steps(2)), steps(2)}, "code": {slow(120, code())}, "verify goal": {marks(75)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{
+			"1h0m0s 0s 0", "1h0m0s 48m0s 2", "1h0m0s 46m0s 1", // of the first plan; it took a minute of planning and two of execution
+			"57m0s 0s 0", "57m0s 45m36s 2", "57m0s 45m36s 1",
+		}, seen)
+	})
 	t.Run("SC5 a sub-plan has the time of its step", func(t *testing.T) {
 		cfg := limited(60)
 		cfg.Rules = iterations(1) // a step has four minutes
@@ -109,6 +123,7 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, "planning: step budget", p.step(t, "p1.s1").FailReason)
 		require.Len(t, p.asked["subplan"], 1)
 		assert.Equal(t, "step budget", p.events(t, delivery.EventBudgetExceeded)[0].Text)
+		assert.Equal(t, "p1.s1", p.events(t, delivery.EventBudgetExceeded)[0].Target)
 	})
 	t.Run("SA46 S33 SC4 the time for fixes is up", func(t *testing.T) {
 		cfg := limited(60)
@@ -201,15 +216,17 @@ func TestTime(t *testing.T) {
 		first := tight(map[string][]any{"verify code": {marks(59)}, "code": {code(), flowtest.Hang()}}).play(t)
 		require.ErrorIs(t, first.err, delivery.ErrTimeExpired)
 		assert.Equal(t, 2, first.step(t, "p1.s1").Attempts)
-		p := project{in: delivery.Input{From: &first.out.State}}.play(t)
+		p := project{in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"verify code": times(2, marks(59))}}.play(t)
 		require.NoError(t, p.err)
-		assert.Equal(t, 2, p.step(t, "p1.s1").Attempts)
-		assert.Equal(t, 1, p.out.State.Metrics.VerificationsFailed)
+		assert.Equal(t, 3, p.step(t, "p1.s1").Attempts, "and has three in all")
+		assert.Equal(t, 1, p.asked.of("subplan"))
+		assert.Equal(t, 3, p.out.State.Metrics.VerificationsFailed)
 	})
 	t.Run("SC26 SC48 no limit of time", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Limits: team.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {slow(299, code()), slow(299, code())}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Empty(t, input[delivery.PlanInput](t, p.asked["plan"][0]).TimeLeft)
+		assert.EqualValues(t, orchestrator.None, p.out.State.TimeLimit)
 	})
 	t.Run("SX15 SC55 a call has five minutes", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Limits: team.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {flowtest.Hang()}}}.play(t)
@@ -246,6 +263,18 @@ func TestBudgets(t *testing.T) {
 		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
 		assert.Equal(t, providers.Dollars(1), p.out.State.Agents[delivery.Planner].Usage.Cost, "S24")
 		assert.Equal(t, 1, p.out.State.Agents[delivery.Planner].Requests)
+	})
+	t.Run("SX14 N9 models without a price, and the estimate of a call", func(t *testing.T) {
+		unpriced := costs(0, steps(2))
+		unpriced.Usage.Unpriced = 1
+		p := project{cfg: delivery.Config{Limits: team.Limits{Cost: providers.Dollars(1), Estimate: 3}}, cast: map[string][]any{"plan": {unpriced}}}
+		require.ErrorIs(t, p.play(t).err, orchestrator.ErrBudget)
+		c, scripts := p.open(t)
+		c.Options.Budget = orchestrator.Budget{AllowUnpriced: true}
+		out, _, err := c.Run(t)
+		require.NoError(t, err, "the run's budget allows them")
+		assert.EqualValues(t, 1, out.Spent.Unpriced)
+		assert.EqualValues(t, 3, scripts["code"].Requests()[0].Limits.Estimate)
 	})
 	t.Run("N1 SC56 an agent's own budget is its failure", func(t *testing.T) {
 		p := project{cast: map[string][]any{"plan": {orchestrator.ErrBudget}}}.play(t)

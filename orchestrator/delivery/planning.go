@@ -38,7 +38,7 @@ func (r *run) plan(c *orchestrator.Context, j planJob) (string, error) {
 	if j.parentStep != nil {
 		budget = stepBudget
 	}
-	r.emit(c, EventBudgetExceeded, about(r.state.CurrentPlan, budget))
+	r.emit(c, EventBudgetExceeded, about(j.target(), budget))
 	return "", team.Fail(ErrPlanning, "planning: %s", budget)
 }
 
@@ -54,7 +54,7 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 		if gate.standing != rejected {
 			return p.ID, nil
 		}
-		tries = append(tries, gate.try(cmp.Or(d.next.Agent, r.agent(Planner))))
+		tries = append(tries, gate.try(r.planner(j, d)))
 		d.before, d.reasons = p, append(d.reasons, gate.why)
 		if d.next, err = r.again(c, of, tries, j.end); err != nil {
 			return "", err
@@ -62,8 +62,8 @@ func (r *run) approvedPlan(c *orchestrator.Context, j planJob) (string, error) {
 		if !d.next.Retry {
 			return "", team.Fail(ErrPlanning, "planning: no plan was approved in %d attempts: %s", len(tries), gate.why)
 		}
-		if d.next.Feedback != "" {
-			d.reasons = []string{d.next.Feedback}
+		if d.next.Feedback != "" || d.next.Fresh {
+			d.reasons = told(d.next)
 		}
 		r.fire(c, movePlanRejected)
 	}
@@ -127,7 +127,10 @@ func (r *run) approve(c *orchestrator.Context, id string, gate ruling) error {
 		return err
 	}
 	r.fire(c, on)
-	r.state.plan(id).Approved = true
+	p := r.state.plan(id)
+	if p.Approved = true; p.Depth == 0 {
+		r.out.Score = nil // it is of the root plan before
+	}
 	r.movePlan(id, moveApprove)
 	r.countSteps()
 	return nil
@@ -148,6 +151,14 @@ func (j planJob) target() string {
 	return "goal"
 }
 
+// planner is the agent that makes a plan.
+func (r *run) planner(j planJob, d drafting) string {
+	if j.parentStep != nil {
+		return cmp.Or(d.next.Agent, r.agent(Planner))
+	}
+	return cmp.Or(d.next.Agent, r.next.Agent, r.agent(Planner))
+}
+
 // askPlan asks the planner once.
 func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[planAnswer], error) {
 	if err := r.monitor(c, Planner, j.target(), j.end); err != nil {
@@ -160,23 +171,24 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 	if r.plans > 1 {
 		r.state.Metrics.ReplanCount++
 	}
-	data := promptData{MinSteps: j.least, MaxSteps: r.Bounds.MaxSteps, Iteration: r.state.Iteration, Rejected: d.before != nil}
+	data := promptData{MinSteps: j.least, MaxSteps: r.Bounds.MaxSteps, Iteration: 1}
 	in := PlanInput{Goal: j.goal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Blocked: j.blocked}
 	in.Guidance = r.guided(Planner, &data)
-	if j.parentStep == nil && !r.next.Fresh {
-		in.Last = r.last
+	if j.parentStep == nil && r.last != nil {
+		in.Last, data.Iteration = r.last, r.state.Iteration
 	}
-	if d.before != nil && !in.Guidance.fresh() && !d.next.Fresh {
-		in.Rejected, in.Reasons = d.before.bare(), d.reasons
-	} else {
-		data.Rejected = false
+	if !in.Guidance.fresh() {
+		in.Reasons = d.reasons
+		if d.before != nil && !d.next.Fresh {
+			in.Rejected, data.Rejected = d.before.bare(), true
+		}
 	}
 	q := call{
-		role: Planner, agent: cmp.Or(d.next.Agent, r.next.Agent), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.end,
+		role: Planner, agent: r.planner(j, d), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.end,
 		request: planRequest, reply: planResponse, data: data, input: in,
 	}
 	if j.parentStep != nil {
-		q.agent, q.request, q.reply = d.next.Agent, replanRequest, subPlanResponse
+		q.request, q.reply = replanRequest, subPlanResponse
 	}
 	return ask[planAnswer](r, c, q)
 }

@@ -16,7 +16,7 @@ import (
 // project calls the workspace, and retries a failed call. Without a workspace it does
 // nothing.
 func project[T any](r *run, c *orchestrator.Context, op string, until time.Duration, input any) (T, error) {
-	return try(r, c, trying{r.Agents.Workspace, until, about(op, "")}, func(name string) (v T, err error) {
+	return try(r, c, trying{r.Agents.Workspace, until, about(op, "")}, func(name, _ string) (v T, err error) {
 		req := agent.Request{Op: op, Prompt: r.begun(), Limits: agent.Limits{Attempts: 1, Total: max(callTime(r.limit, c.Elapsed(), r.grace), time.Second)}}
 		if input != nil {
 			req.Input = agent.JSON(input)

@@ -92,6 +92,8 @@ type lastIteration struct {
 	Verdict   *Verdict      `json:"verdict,omitempty"` // verdict on the goal; nil: it was not judged
 	Completed []StepSummary `json:"completed"`         // steps that were completed
 	Failed    []StepSummary `json:"failed"`            // steps that failed, were skipped or not finished
+
+	gate ruling // ruling on the goal
 }
 
 // Task is a step as its coder gets it.

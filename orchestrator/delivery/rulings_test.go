@@ -117,6 +117,9 @@ func TestShareOfPlanning(t *testing.T) {
 			for _, plan := range p.out.State.Plans {
 				assert.EqualValues(t, "failed", plan.Status)
 			}
+			over := p.events(t, delivery.EventBudgetExceeded)
+			require.Len(t, over, 1)
+			assert.Equal(t, "goal planning budget", over[0].Target+" "+over[0].Text)
 		})
 	}
 }

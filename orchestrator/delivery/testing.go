@@ -146,7 +146,7 @@ func (r *run) unjudged(id string, err error) error {
 // ends records the result of an iteration.
 func (r *run) ends(id string, gate ruling) {
 	r.movePlan(id, moveFail)
-	r.last = &lastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}}
+	r.last = &lastIteration{Reason: gate.why, Verdict: gate.verdict, Completed: []StepSummary{}, Failed: []StepSummary{}, gate: gate}
 	for _, s := range r.state.plan(id).Steps {
 		if s.Status == StepCompleted {
 			r.last.Completed = append(r.last.Completed, s.summary())
