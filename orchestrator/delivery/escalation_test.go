@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/orchestrator"
 )
 
@@ -96,6 +97,14 @@ func TestLevels(t *testing.T) {
 }
 
 func TestLadder(t *testing.T) {
+	for _, tt := range []struct {
+		ladder grading.Gate[Escalating, Level]
+		want   int
+	}{{defaultLadder, 5}, {Ladder{AbortAt: 7}, 7}, {Ladder{AbortAt: orchestrator.None}, off}, {grading.GateWith(func(Escalating) Level { return LevelNone }), off}} {
+		r := run{Config: Config{Rules: Rules{Ladder: tt.ladder}}}
+		assert.Equal(t, tt.want, r.abortAt(), "SC31 n of how many")
+	}
+
 	custom := Ladder{Remind: 90, Correct: orchestrator.None, RefocusAt: 2, CriticalAt: 4, AbortAt: orchestrator.None}
 	assert.Equal(t, LevelRemind, custom.byScore(0))
 	assert.Equal(t, LevelRemind, custom.byScore(89))

@@ -14,8 +14,8 @@ import (
 
 // TestEndOfAllTime: what the end of a run's time meets.
 func TestEndOfAllTime(t *testing.T) {
-	t.Run("SC5 S28 a plan that is rejected after it", func(t *testing.T) {
-		p := project{cfg: limited(2), cast: map[string][]any{"plan": {slow(10, steps(2))}, "verify plan": {slow(114, marks(60))}}}.play(t)
+	t.Run("SC5 S28 a plan that is rejected at it, to the nanosecond", func(t *testing.T) {
+		p := project{cfg: limited(2), cast: map[string][]any{"plan": {slow(10, steps(2))}, "verify plan": {slow(110, marks(60))}}}.play(t)
 		require.ErrorIs(t, p.err, delivery.ErrTimeExpired)
 		require.NotErrorIs(t, p.err, delivery.ErrPlanning)
 		assert.Equal(t, delivery.TimeExpired, p.out.State.Status)
@@ -47,6 +47,15 @@ func TestEndOfAllTime(t *testing.T) {
 		assert.Equal(t, "planning: step budget", p.step(t, "p1.s1").FailReason)
 		assert.Empty(t, p.asked["subplan"])
 		assert.Zero(t, p.out.State.Metrics.ReplanCount)
+	})
+	t.Run("SC35 SC58 a run is continued twice, with a step that was begun and not attempted", func(t *testing.T) {
+		from := delivery.State{PrimaryGoal: "x", Plans: []delivery.Plan{{ID: "p1", Approved: true, Status: "in_progress", Steps: []delivery.Step{
+			{ID: "p1.s1", Number: 1, Description: "a", Status: "in_progress"},
+		}}}, Agents: map[delivery.Role]*delivery.AgentState{delivery.Planner: {Requests: 0}}} // of the second run
+		p := project{in: delivery.Input{From: &from}, cast: map[string][]any{"verify goal": {marks(75)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
+		assert.Equal(t, 1, p.out.State.Metrics.ReplanCount)
 	})
 	t.Run("SC35 SC58 the first plan of a continued run is a further request", func(t *testing.T) {
 		ended := project{cfg: limited(2), cast: map[string][]any{"plan": {flowtest.Hang()}}}.play(t)

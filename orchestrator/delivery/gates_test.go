@@ -93,7 +93,7 @@ func TestResults(t *testing.T) {
 	assert.Equal(t, "no test ran", TestResult{Reason: "no test ran"}.fails())
 	assert.Equal(t, "there is a critical issue", TestResult{Passed: true, Issues: critical}.fails(), "SC52")
 
-	report := TestResult{Kind: "report", Passed: true, Issues: critical[:1], Suggestions: []string{"more"}}
+	report := TestResult{Kind: "report", Passed: true, Reason: "claimed", Issues: critical[:1], Suggestions: []string{"more"}}
 	for _, tt := range []struct{ report, run bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		report.Passed = tt.report
 		both := report.with(TestResult{Kind: "run", Passed: tt.run, Reason: "why", Ran: 3, Output: "out", Issues: critical[1:]})

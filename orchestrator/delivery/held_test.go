@@ -74,7 +74,7 @@ func TestErrorsOfCallsReachNoModel(t *testing.T) {
 		require.EqualError(t, told[0].Err, "boom")
 	})
 	t.Run("N16 an agent's own errors are not the run's", func(t *testing.T) {
-		for _, own := range []error{orchestrator.ErrBudget, orchestrator.ErrFlow} {
+		for _, own := range []error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow} {
 			p := project{cast: map[string][]any{"plan": {always{own}}}}.play(t)
 			require.ErrorIs(t, p.err, delivery.ErrPlanning)
 			require.NotErrorIs(t, p.err, own)

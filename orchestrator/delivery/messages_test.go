@@ -16,6 +16,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/providers"
 )
 
 // everything are runs that together have every message.
@@ -161,7 +162,7 @@ func TestWhenMessagesAreSent(t *testing.T) {
 // Each header has the plans that are being executed.
 func TestPlanPath(t *testing.T) {
 	t.Run("SX16 where a message was sent", func(t *testing.T) {
-		p := project{cast: map[string][]any{"code": {tooMuch}}}.play(t)
+		p := project{cast: map[string][]any{"code": {tooMuch}, "verify goal": {marks(75)}}}.play(t)
 		paths := map[string][]string{}
 		for _, h := range p.out.State.EventLog {
 			if h.Message == delivery.CodeRequest {
@@ -169,7 +170,7 @@ func TestPlanPath(t *testing.T) {
 				assert.Len(t, h.PlanPath, h.Depth+1)
 			}
 		}
-		assert.Equal(t, map[string][]string{"p1.s1": {"p1"}, "p2.s1": {"p1", "p2"}, "p1.s2": {"p1"}}, paths)
+		assert.Equal(t, map[string][]string{"p1.s1": {"p1"}, "p2.s1": {"p1", "p2"}, "p1.s2": {"p1"}, "p3.s1": {"p3"}, "p3.s2": {"p3"}}, paths)
 	})
 	t.Run("SX16 percent of the root's steps", func(t *testing.T) {
 		var percents []int
@@ -230,20 +231,31 @@ func TestState(t *testing.T) {
 			assert.False(t, s.StartTime.IsZero())
 			assert.NotEmpty(t, s.ID)
 			assert.Equal(t, 1, s.Iteration)
+			approved := 0
+			for _, plan := range s.Plans {
+				if plan.Approved {
+					approved += len(plan.Steps)
+				}
+			}
+			assert.Equal(t, approved, s.Metrics.TotalSteps, "SC34")
 		})
 	}
 	t.Run("S24 what roles have done", func(t *testing.T) {
-		p := project{cast: map[string][]any{"code": {costs(0.5, code()), errBoom}, "check": times(4, errBoom)}}.play(t)
+		p := project{cast: map[string][]any{"code": {costs(0.5, code()), &agent.Error{Message: "boom", Usage: providers.Usage{Calls: 1, Cost: providers.Dollars(0.25)}}}, "check": times(4, errBoom)}}.play(t)
 		require.NoError(t, p.err)
 		agents := p.out.State.Agents
 		assert.Len(t, agents, 4)
 		assert.Equal(t, "idle", agents[delivery.Coder].Status)
 		assert.Equal(t, 3, agents[delivery.Coder].Requests, "two steps and a fix")
 		assert.Zero(t, agents[delivery.Coder].Failures, "the second try has answered")
-		assert.EqualValues(t, 500_000_000, agents[delivery.Coder].Usage.Cost)
+		assert.EqualValues(t, 750_000_000, agents[delivery.Coder].Usage.Cost, "of the try that failed, too")
 		assert.JSONEq(t, string(agent.JSON(code())), agents[delivery.Coder].LastOutput)
 		assert.Equal(t, 4, agents[delivery.Tester].Requests)
 		assert.Equal(t, 1, agents[delivery.Tester].Failures)
+	})
+	t.Run("S24 the last output is cut", func(t *testing.T) {
+		p := project{cast: map[string][]any{"code": {always{with(code(), object{"summary": strings.Repeat("x", 5000)})}}}}.play(t)
+		assert.Less(t, len(p.out.State.Agents[delivery.Coder].LastOutput), 4200)
 	})
 	t.Run("S24 a role that failed says so until it is asked again", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Rules: fixes(1, 0)}, cast: map[string][]any{"check": {always{errBoom}}}}.play(t)

@@ -216,6 +216,7 @@ func TestProject(t *testing.T) {
 			"code": {writes("wrong", "1"), writes("a", "1"), writes("b", "2")}, "verify step": {marks(60)},
 		}}.play(t)
 		require.NoError(t, p.err)
+		assert.Equal(t, 1, p.step(t, "p1.s1").MaxAttempts, "S27")
 		assert.Equal(t, map[string]string{"a": "1", "a_test": "test", "b": "2", "b_test": "test"}, f.files)
 	})
 	t.Run("SC57 a path that is refused", func(t *testing.T) {
@@ -324,6 +325,9 @@ func TestFallback(t *testing.T) {
 			assert.Equal(t, orchestrator.Partial, p.out.Status)
 			assert.Equal(t, []string{tt.unverified}, p.out.Unverified)
 			require.Len(t, *asked, 1)
+			assert.Equal(t, delivery.Failure{Role: tt.role, Op: p.asked[tt.kind][0].Op, Target: p.asked[tt.kind][0].Task, Err: (*asked)[0].Err}, (*asked)[0])
+			require.EqualError(t, (*asked)[0].Err, "boom")
+			assert.Equal(t, "delivery/fallback", p.out.Warnings[1].Code)
 			assert.Equal(t, 15+3, p.asked.total())
 			if tt.role == delivery.Supervisor {
 				assert.Equal(t, 8, p.out.State.Metrics.VerificationsPassed, "it is no verdict of the supervisor")

@@ -131,6 +131,7 @@ func TestRules(t *testing.T) {
 		{"Gates.Step", delivery.Rules{Gates: delivery.Gates{Step: grading.AtLeast(95)}}, map[string][]any{"verify step": {marks(94), marks(95), marks(95)}}, nil, func(t *testing.T, p played) {
 			t.Helper()
 			assert.Equal(t, 2, p.step(t, "p1.s1").Attempts)
+			assert.Equal(t, []string{"its score of 94 does not pass the gate"}, input[delivery.CodeInput](t, p.asked["code"][1]).Feedback)
 		}},
 		{"Gates.Goal", delivery.Rules{Gates: delivery.Gates{Goal: grading.AtLeast(10)}}, map[string][]any{"verify goal": {marks(10)}}, nil, func(t *testing.T, p played) {
 			t.Helper()
@@ -277,12 +278,20 @@ func TestBrokenRules(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := project{cfg: delivery.Config{Rules: tt.rules}, cast: tt.cast}.play(t)
+			var told []string
+			if tt.rules.Retrier == nil {
+				tt.rules.Retrier = others{&told}
+			}
+			p := project{cfg: delivery.Config{Rules: tt.rules}, cast: tt.cast, more: others{}.Agents()}.play(t)
 			require.ErrorIs(t, p.err, delivery.ErrRule)
+			assert.NotContains(t, strings.Join(told, "\n"), "iteration")
 			if tt.err != nil {
 				require.ErrorIs(t, p.err, tt.err)
 			}
 			require.ErrorContains(t, p.err, tt.want)
+			if tt.who == "p1.s1" {
+				assert.Equal(t, 1, strings.Count(p.err.Error(), tt.want), "once, though it failed two steps: %v", p.err)
+			}
 			require.NotEmpty(t, p.out.Warnings)
 			assert.Equal(t, orchestrator.Warning{Code: "delivery/rule", Who: tt.who, Message: tt.want}, p.out.Warnings[0])
 			assert.Equal(t, delivery.Failed, p.out.State.Status)
@@ -327,6 +336,58 @@ func TestBrokenRules(t *testing.T) {
 		assert.Equal(t, delivery.StepCompleted, p.step(t, "p1.s2").Status)
 		assert.Equal(t, "delivery/rule", p.out.Warnings[0].Code)
 	})
+}
+
+// Two kinds of errors of the host are both in the error of the run.
+func TestBothOfTheHost(t *testing.T) {
+	rules := delivery.Rules{
+		Gates: delivery.Gates{Code: grading.GateWith(func(grading.Standing) grading.Decision { return "" })},
+		Permit: orchestrator.PermitFunc(func(_ *orchestrator.Context, m orchestrator.Move) error {
+			if m.Path == "step/p1.s2" {
+				return errBoom
+			}
+			return nil
+		}),
+	}
+	p := project{cfg: delivery.Config{Rules: rules}}.play(t)
+	require.ErrorIs(t, p.err, delivery.ErrRule)
+	require.ErrorIs(t, p.err, delivery.ErrNotPermitted)
+}
+
+// TestGatesAndLadderAreTold: what gates and the Ladder get, in order.
+func TestGatesAndLadderAreTold(t *testing.T) {
+	var gates, levels []string
+	pass := func(name string) grading.Gate[grading.Standing, grading.Decision] {
+		return grading.GateFunc[grading.Standing, grading.Decision](func(s grading.Standing) grading.Decision {
+			gates = append(gates, fmt.Sprintf("%s %s %s: %v of %v, try %d, before %v", name, s.Of.ID, s.Of.Group, s.Score, s.Threshold, s.Try, s.Before))
+			return delivery.Passing{}.Decide(s)
+		})
+	}
+	p := project{
+		cfg: delivery.Config{Rules: delivery.Rules{
+			Gates: delivery.Gates{Plan: pass("plan"), Code: pass("code"), Test: pass("test"), Step: pass("step"), Goal: pass("goal")},
+			Ladder: ladderFunc(func(e delivery.Escalating) delivery.Level {
+				levels = append(levels, fmt.Sprintf("%s %s: %v %v %v, %d, %q", e.Gate, e.Target, e.Score, e.Passed, e.Local, e.Issues, e.Before))
+				return map[bool]delivery.Level{true: none, false: remind}[e.Passed]
+			}),
+		}, Bounds: delivery.Bounds{MinSteps: 1}},
+		cast: map[string][]any{
+			"plan": {steps(16), steps(2), always{steps(1)}}, "verify plan": {marks(69)}, "verify code": {marks(59)}, "verify goal": {marks(79)},
+		},
+	}.play(t)
+	require.NoError(t, p.err)
+	assert.Equal(t, []string{
+		"plan p2 p2: 69 of 70, try 1, before []", "plan p3 p3: 90 of 70, try 2, before [69]",
+		"code p3.s1 p3: 59 of 60, try 1, before []", "code p3.s1 p3: 90 of 60, try 2, before [59]",
+		"test p3.s1 p3: 90 of 0, try 1, before []", "step p3.s1 p3: 90 of 70, try 1, before []",
+		"test goal p3: 90 of 0, try 1, before []", "goal goal p3: 79 of 80, try 1, before []",
+		"plan p4 p4: 90 of 70, try 1, before []", "code p4.s1 p4: 90 of 60, try 1, before []",
+		"test p4.s1 p4: 90 of 0, try 1, before []", "step p4.s1 p4: 90 of 70, try 1, before []",
+		"test goal p4: 90 of 0, try 2, before [90]", "goal goal p4: 90 of 80, try 2, before [79]",
+	}, gates)
+	assert.Equal(t, []string{
+		`plan p1: 0 false true, 1, ""`, `plan p2: 69 false false, 2, "REMIND"`, `plan p3: 90 true false, 0, "REMIND"`, `code p3.s1: 59 false false, 1, "NONE"`,
+	}, levels[:4])
 }
 
 // moves are those about which a Permit is asked in a run with a sub-plan and two iterations.

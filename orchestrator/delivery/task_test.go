@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,5 +30,15 @@ func TestRequestsNameTheirStep(t *testing.T) {
 		for _, req := range reqs {
 			assert.NotEmpty(t, req.Task, kind)
 		}
+	}
+
+	// All are told of the host's texts, and who makes something of the time.
+	all := endings()["SC65 partial, revised and watched"]
+	all.in.Context = map[string]string{"style": "plain"}
+	for kind, reqs := range all.play(t).asked {
+		said := string(reqs[0].Input)
+		assert.Contains(t, said, `"context":{"style":"plain"}`, kind)
+		verifies := strings.HasPrefix(kind, "verify") || kind == "check" || kind == "integrate"
+		assert.Equal(t, !verifies, strings.Contains(said, `"timeLeft"`), kind)
 	}
 }
