@@ -11,9 +11,9 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 
 // shares are the parts of the run's money that workers under way have been given.
 type shares struct {
-	whole providers.NanoUSD            // the run's, when the first one was given
-	given map[string]*share            // shares by the key of the branch
-	least map[string]providers.NanoUSD // least share of a task's attempts, after one was too small
+	whole providers.NanoUSD // the run's, when the first one was given
+	given map[string]*share // shares by the key of the branch
+	tight map[string]bool   // tasks whose last share was too small
 }
 
 type share struct {
@@ -37,28 +37,26 @@ func (r *run) reserve() providers.NanoUSD {
 
 // share is the money that an attempt at a task may take which begins now: what is left
 // without the reserve for reviews and what attempts under way still have, divided by the
-// free places. A task whose last share was too small gets more: it waits for that, at
-// most until it is alone, and then gets all there is. nil: there is no limit on money;
-// false: there is not enough now.
+// free places. A task whose last share was too small waits until it is alone, and then gets
+// all there is: before that no share would be larger. nil: there is no limit on money; false:
+// there is not enough now.
 func (r *run) share(c *orchestrator.Context, task string) (*share, bool) {
 	s, left := &r.shares, c.Left().Cost
 	if left == 0 {
 		return nil, true
 	}
 	if s.given == nil {
-		s.given, s.whole = map[string]*share{}, max(0, left)+c.Spent().Cost
-		s.least = map[string]providers.NanoUSD{}
+		s.given, s.tight, s.whole = map[string]*share{}, map[string]bool{}, max(0, left)+c.Spent().Cost
 	}
-	least, alone := s.least[task], len(s.given) == 0
-	free := max(1, r.Bounds.Parallel-len(s.given))
-	if least > 0 && alone {
+	alone, free := len(s.given) == 0, max(1, r.Bounds.Parallel-len(s.given))
+	if s.tight[task] {
 		free = 1
 	}
 	part := (s.whole - c.Spent().Cost - r.reserve() - s.rest()) / providers.NanoUSD(free)
 	if part <= 0 && alone {
 		r.overspent(c, errNoMoney)
 	}
-	if part <= 0 || part < least && !alone {
+	if part <= 0 || s.tight[task] && !alone {
 		return nil, false
 	}
 	return &share{money: part, all: alone && free == 1}, true
@@ -73,7 +71,7 @@ func (r *run) overspent(c *orchestrator.Context, err error) {
 }
 
 // underShare runs the branch of an attempt under its share, which was given before. If the
-// share ends it, but not the run's money, the task has a larger one at its next attempt.
+// share ends it, but not the run's money, the task gets all there is at its next attempt.
 func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *orchestrator.Context) error) error {
 	s := &r.shares
 	one := s.given[key]
@@ -83,10 +81,10 @@ func (r *run) underShare(c *orchestrator.Context, key, task string, do func(c *o
 	err := do(c.WithBudget(orchestrator.Budget{Cost: one.money, AllowUnpriced: c.Left().AllowUnpriced}))
 	delete(s.given, key)
 	left := c.Left()
-	if one.all || !orchestrator.IsOver(err) || c.IsCanceled(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
+	if one.all || !orchestrator.IsOver(err) || left.Calls < 0 || left.Tokens < 0 || left.Wall < 0 {
 		return err
 	}
-	s.least[task] = max(2*one.money, (s.whole-r.reserve())/providers.NanoUSD(r.Bounds.Parallel))
+	s.tight[task] = true
 	return nil
 }
 

@@ -381,6 +381,28 @@ func TestSharesOfTwo(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Equal(t, 4*providers.USD, p.last(t, "c_build").req.Limits.Cost, "10 - 1 - 3, of which 2 are kept for b_build")
 	})
+	t.Run("BC65 what an attempt has spent beyond its share is not given to others", func(t *testing.T) {
+		s := two(func(a asked) any {
+			switch {
+			case a.task == "a_plan" && a.n == 1:
+				first := costs(nil, 700) // of a share of 4.50
+				first.More, first.Messages, first.Usage.ToolCalls = true, messages(15), 15
+				return slow{time.Minute, first}
+			case a.task == "b_build":
+				return slow{2 * time.Minute, costs(done(a.task, a.attempt), 100)}
+			}
+			return costs(done(a.task, a.attempt), 10)
+		}).also(define("c_build")).under(func(cfg *director.Config) { cfg.Bounds.Reserve, cfg.Limits.Estimate = 10, 1 })
+		for i := range s.cfg.Profiles {
+			s.cfg.Profiles[i].Estimate = 1
+		}
+		s.cfg.Rules.Graders.Conduct = orchestrator.GradeWith(func(c *orchestrator.Context, _ director.AssessInput) (director.Assessment, error) {
+			return director.Assessment{Alignment: 95}, c.Sleep(3 * time.Minute) // its call would be refused
+		})
+		p := s.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, providers.USD, p.last(t, "c_build").req.Limits.Cost, "10 - 7 - 1, less the reserve of 1")
+	})
 	t.Run("BC65 a task whose share was too small waits for a larger one", func(t *testing.T) {
 		s := two(func(a asked) any { return slow{time.Minute, costs(done(a.task, a.attempt), 100)} })
 		for i := range s.cfg.Profiles {

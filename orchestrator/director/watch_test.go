@@ -284,11 +284,12 @@ func TestNudges(t *testing.T) {
 			}
 			return nil
 		}})
-		p := s.play(t)
+		p := s.exactly(t)
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
 		assert.Equal(t, string(blackboard.TimedOut), lost[0].On)
+		assert.Equal(t, "it was not done after 10m0s (Bounds.TaskTime)", lost[0].Text)
 		assert.Len(t, p.of("assess"), 9, "one each 60 s; at 600 s the time is over, without a model")
 	})
 	t.Run("BA28 BC57 an agent that never returns is cut at the end of its time", func(t *testing.T) {
@@ -311,7 +312,7 @@ func TestNudges(t *testing.T) {
 			}
 			return nil
 		}, "assess": func(asked) any { return errors.New("down") }})
-		p := s.play(t)
+		p := s.exactly(t)
 		require.NoError(t, p.err)
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)

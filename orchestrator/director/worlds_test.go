@@ -110,8 +110,8 @@ func (s script) exactly(t *testing.T) (p played) {
 	t.Helper()
 	flowtest.Bubble(t, func(t *testing.T) {
 		flow, in := s.flow(t)
-		store := runlog.NewMemory()
-		engine, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Agents: s.roster(t, flow.Agents, newDiary())})
+		store, d := runlog.NewMemory(), newDiary()
+		engine, err := orchestrator.NewLocal(orchestrator.Config{Store: store, Agents: s.roster(t, flow.Agents, d)})
 		require.NoError(t, err)
 		run, err := flow.Start(t.Context(), engine, in, orchestrator.StartOptions{})
 		require.NoError(t, err)
@@ -121,6 +121,7 @@ func (s script) exactly(t *testing.T) (p played) {
 			p.log = append(p.log, rec)
 		}
 		require.NoError(t, engine.Close(t.Context()))
+		p.asked = d.all
 	})
 	return p
 }
