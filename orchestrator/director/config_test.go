@@ -156,8 +156,9 @@ func TestConfigJSON(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":`+text+`}}`), &c), text)
 			assert.Equal(t, want, c.Policy.Retry.Attempts, text)
 		}
-		var c director.Config
+		c := director.Config{Policy: director.Policy{Retry: director.Retry{Conflicts: 7}}}
 		require.NoError(t, json.Unmarshal([]byte(`{"policy":{"retry":{"maxRetries":-1}}}`), &c))
+		assert.Equal(t, 7, c.Policy.Retry.Conflicts, "what is not in the JSON stays")
 		_, err := director.New(c)
 		require.ErrorContains(t, err, "Policy.Retry.Attempts is -1, want 1 or more")
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/routing"
 )
 
 func TestDefaults(t *testing.T) {
@@ -30,6 +31,12 @@ func TestDefaults(t *testing.T) {
 			assert.Zero(t, p.Limit, p.ID)
 			assert.Equal(t, p.ID, p.Agent)
 		}
+	})
+	t.Run("B38 B109 a Preference without phases has those of Policy", func(t *testing.T) {
+		assert.Equal(t, routing.Preference{Phases: cfg.Policy.Phases}, cfg.Rules.Scheduler)
+		own := team
+		own.Rules.Scheduler = routing.Preference{Phases: []string{"test", "build"}}
+		assert.Equal(t, own.Rules.Scheduler, own.withDefaults().Rules.Scheduler)
 	})
 	t.Run("B109 inactivity follows the interval of the guardian", func(t *testing.T) {
 		slow := team

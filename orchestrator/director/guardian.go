@@ -53,7 +53,7 @@ type Courses struct {
 	Aligned   float64 `json:"aligned"`   // least alignment of a worker that is on track, 0 to 100
 	OffTopic  float64 `json:"offTopic"`  // least alignment for a gentle nudge; one that improves is on track from here
 	OffCourse float64 `json:"offCourse"` // least alignment for a direct nudge; below it one that does not improve is stalled
-	Nudges    int     `json:"nudges"`    // nudges that are ignored in a row until the attempt ends
+	Nudges    int     `json:"nudges"`    // nudges that are ignored in a row until the attempt ends; 0: it ends instead of the first nudge
 }
 
 // DefaultCourses is the gate of the guardian of teams that are given none.
@@ -65,16 +65,14 @@ var DefaultCourses = Courses{Aligned: 70, OffTopic: 50, OffCourse: 25, Nudges: 2
 // improve.
 func (b Courses) Decide(k Conduct) (to Course) {
 	a, better := grading.Round6(k.Alignment), k.Trajectory == improving
-	switch {
-	case k.Inactive:
-		to.Ignored = k.Ignored
-	case better, a >= b.Aligned && !k.Repeating:
-	case k.Nudged:
-		to.Ignored = k.Ignored + 1
-	default:
+	heeds := better || a >= b.Aligned && !k.Repeating
+	if k.Inactive || !heeds {
 		to.Ignored = k.Ignored
 	}
-	to.Ends = k.Inactive || to.Ignored >= b.Nudges && !better
+	if k.Nudged && !k.Inactive && !heeds {
+		to.Ignored++
+	}
+	to.Ends = k.Inactive || !heeds && to.Ignored >= b.Nudges
 	switch {
 	case to.Ends, a < b.OffCourse && !better:
 		to.Verdict = stalled

@@ -60,6 +60,25 @@ func TestVerdict(t *testing.T) {
 		assert.Equal(t, 2, DefaultCourses.Decide(Conduct{Ignored: 2, Nudged: false, Alignment: 60, Trajectory: stable}).Ignored)
 		assert.Zero(t, DefaultCourses.Decide(Conduct{Ignored: 2, Nudged: false, Alignment: 70, Trajectory: worsening}).Ignored)
 	})
+	t.Run("B85 BC49 bounds may be equal, and are within the scale", func(t *testing.T) {
+		for bounds, valid := range map[Courses]bool{
+			{Aligned: 100, OffTopic: 100, OffCourse: 100}: true, {}: true, {Aligned: 100.1}: false, {Aligned: 70, OffTopic: 71}: false,
+			{OffTopic: 0, OffCourse: 1}: false, {OffCourse: -1}: false, {Nudges: -1}: false,
+		} {
+			assert.Equal(t, valid, bounds.Validate() == nil, bounds)
+		}
+		assert.Equal(t, "ON_TRACK", say(DefaultCourses.Decide(Conduct{Alignment: 69.9999999, Trajectory: stable})), "it has six decimals")
+		for alignment, valid := range map[float64]bool{0: true, 100: true, 100.5: false, -0.5: false, math.NaN(): false} {
+			assert.Equal(t, valid, Assessment{Alignment: alignment}.fault() == nil, alignment)
+		}
+	})
+	t.Run("B87 without nudges an attempt ends that would get one, and no other", func(t *testing.T) {
+		none := DefaultCourses
+		none.Nudges = 0
+		assert.True(t, none.Decide(Conduct{Alignment: 69, Trajectory: stable}).Ends)
+		assert.False(t, none.Decide(Conduct{Alignment: 70, Trajectory: worsening}).Ends)
+		assert.False(t, none.Decide(Conduct{Alignment: 20, Trajectory: improving}).Ends)
+	})
 	t.Run("B82 B85 every alignment has a verdict and a tone that fit", rapid.MakeCheck(func(t *rapid.T) {
 		k := Conduct{
 			Alignment:  rapid.Float64Range(0, 100).Draw(t, "alignment"),

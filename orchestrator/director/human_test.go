@@ -220,6 +220,10 @@ func TestPeople(t *testing.T) {
 		asked := p.events(t, director.EventHumanAsked)
 		require.Len(t, asked, 3)
 		assert.Contains(t, asked[1].Text, `criteria and spec are empty`)
+		for i, key := range []string{"ask/db_build/1", "ask/db_build/1-2", "ask/db_build/1-3"} {
+			assert.Equal(t, key, asked[i].On)
+			assert.Equal(t, key, p.events(t, director.EventHumanAnswered)[i].On)
+		}
 	})
 	t.Run("BX25 nobody answers in time", func(t *testing.T) {
 		s := hopeless(9, nil)
@@ -919,6 +923,8 @@ func TestStateOfARun(t *testing.T) {
 			var last director.State
 			require.NoError(t, run.State(t.Context(), &last))
 			assert.Empty(t, last.Asked)
+			require.Len(t, last.Warnings, 1)
+			assert.Equal(t, "director/silence", last.Warnings[0].Code)
 			require.NoError(t, engine.Close(t.Context()))
 		})
 	})

@@ -269,11 +269,12 @@ func TestPausedRun(t *testing.T) {
 
 func TestEmptyNudge(t *testing.T) {
 	t.Run("B126 B89 a template of the host that says nothing is no system message", func(t *testing.T) {
-		s := one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": always(director.Assessment{Alignment: 60})})
+		s := one(map[string]func(asked) any{"work": toils(40, time.Second), "assess": always(director.Assessment{Alignment: 60})})
 		s.cfg.Prompts = fstest.MapFS{"nudge.tmpl": {Data: []byte("{{.Issue}}")}}
 		p := s.play(t)
 		require.NoError(t, p.err)
-		assert.True(t, p.warned("prompt"))
-		assert.Len(t, p.events(t, director.EventWorkerNudged), 1)
+		require.Len(t, p.out.Warnings, 1, "the same warning is given once")
+		assert.Equal(t, "director/prompt", p.out.Warnings[0].Code)
+		assert.Len(t, p.events(t, director.EventWorkerNudged), 2)
 	})
 }

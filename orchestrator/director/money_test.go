@@ -99,6 +99,8 @@ func TestMoney(t *testing.T) {
 		for _, id := range []string{"d_plan", "e_plan", "f_plan"} {
 			assert.Zero(t, p.task(t, id).RetryCount)
 		}
+		asked := p.out.Asked
+		p.out.Board.RunID = "old"
 		s.in = director.Input{Board: p.out.Board, Files: p.out.Files, Drafts: p.out.Drafts}
 		s.cfg.Limits.Cost = providers.USD
 		p = s.play(t)
@@ -106,6 +108,7 @@ func TestMoney(t *testing.T) {
 		assert.Equal(t, orchestrator.Completed, p.out.Status, "it goes on with a larger budget")
 		assert.Len(t, p.out.Files, 6)
 		assert.NotEqual(t, "old", p.out.Board.RunID)
+		assert.Equal(t, asked, p.out.Asked)
 	})
 	t.Run("BX1 BC65 the time ends: what is under way is released, and has lost no attempt", func(t *testing.T) {
 		s := one(nil).also(define("api_plan")).hanging("api_plan")

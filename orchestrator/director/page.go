@@ -123,7 +123,7 @@ func taskCard(t *blackboard.Task) page.Card {
 		}
 	}
 	if words := strings.Join(append([]string{qa.Feedback}, qa.Notes...), "\n\n"); strings.TrimSpace(words) != "" {
-		card.Quote = &page.Turn{Who: cmp.Or(qa.By, "Review"), What: cmp.Or(qa.Outcome, string(qa.Kind)), Text: words}
+		card.Quote = &page.Turn{Who: cmp.Or(qa.By, "Review"), What: qa.Outcome, Text: words}
 	}
 	return card
 }
@@ -133,7 +133,7 @@ func costsSection(b *blackboard.Board) page.Section {
 	s := page.Section{ID: "costs", Title: "Cost of the tasks", Note: "in USD; the plan and the merges are not in it"}
 	for i := range b.Tasks {
 		if t := &b.Tasks[i]; t.Spent.Cost > 0 {
-			s.Bars = append(s.Bars, page.Bar{Name: cmp.Or(t.Title, t.ID), Score: page.Score{Value: dollars(t.Spent), Max: max(dollars(b.Spent), dollars(t.Spent))}})
+			s.Bars = append(s.Bars, page.Bar{Name: cmp.Or(t.Title, t.ID), Score: page.Score{Value: dollars(t.Spent), Max: dollars(b.Spent)}})
 		}
 	}
 	return s

@@ -30,7 +30,7 @@ func ended() director.Outcome {
 		Tasks: []blackboard.Task{
 			{
 				Definition: define("store", "Store todos"), Status: blackboard.Complete, ResultPath: "store.go", Summary: "It stores <todos>", Attempt: 2,
-				Spent: providers.Usage{Cost: 2 * providers.USD}, QA: &blackboard.QA{Passed: true, Outcome: "PASS_WITH_NOTES", Feedback: "well done", Notes: []string{"mind the index"}, Criteria: []blackboard.CriterionResult{{Criterion: "it stores", Passed: true, Reasoning: "seen"}}},
+				Spent: providers.Usage{Cost: 2 * providers.USD}, QA: &blackboard.QA{By: "human", Passed: true, Outcome: "PASS_WITH_NOTES", Feedback: "well done", Notes: []string{"mind the index"}, Criteria: []blackboard.CriterionResult{{Criterion: "it stores", Passed: true, Reasoning: "seen"}}},
 			},
 			{
 				Definition: define("api", ""), Status: blackboard.WaitingHuman, Attempt: 4, Reason: "no attempts are left",
@@ -71,6 +71,14 @@ func TestPage(t *testing.T) {
 	assert.NotContains(t, html, "0.0000 USD")
 	assert.NotContains(t, html, "<script")
 	assert.NotContains(t, html, "<i>rows")
+	t.Run("nothing is complete", func(t *testing.T) {
+		o := ended()
+		o.Board.Tasks[2].Blocked.Description, o.Summary[blackboard.Complete] = "it needs a key", 0
+		html, err := director.Page(o)
+		require.NoError(t, err)
+		assert.Contains(t, html, "it needs a key")
+		assert.NotContains(t, html, `class="card winner"`)
+	})
 	t.Run("without a board", func(t *testing.T) {
 		html, err := director.Page(director.Outcome{End: director.Failed})
 		require.NoError(t, err)
@@ -109,6 +117,9 @@ func TestOutcomeJSON(t *testing.T) {
 	var back director.Outcome
 	require.NoError(t, json.Unmarshal(data, &back))
 	assert.Equal(t, ended(), back)
+	for _, read := range []any{new(director.Outcome), new(director.State), new(director.Event)} {
+		require.NoError(t, json.Unmarshal([]byte(`{"later":1}`), read), "a later edition has more fields")
+	}
 	var in director.Input
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"objective":"x","tasks":[{"id":"a","depends_on":[]}]}`), &in), "tasks[0].depends_on is unknown")
 	require.NoError(t, json.Unmarshal([]byte(`{"objective":"x","tasks":[{"id":"a","dependsOn":["b"],"criteria":["c"]}]}`), &in))

@@ -519,6 +519,7 @@ func TestEvents(t *testing.T) {
 		over := s.play(t)
 		require.ErrorIs(t, over.err, orchestrator.ErrBudget)
 		require.Len(t, over.events(t, director.EventBudgetExceeded), 1)
+		assert.Equal(t, over.err.Error(), over.events(t, "director.run.finished")[0].Text)
 		s = one(roles{"qa": edits("db_build", 1, func(r *director.Review) { r.Passed, r.Criteria[0].Passed, r.PlanWrong = false, false, true })})
 		s.cfg.Limits.Calls = 2
 		over = s.play(t)

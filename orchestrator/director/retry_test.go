@@ -1,6 +1,7 @@
 package director
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -51,6 +52,20 @@ func TestRetrier(t *testing.T) {
 		task := &blackboard.Task{Definition: blackboard.Definition{ID: "a"}}
 		assert.Equal(t, phoenix, route(r.after(nil, task, failed[roleTask], orchestrator.MaxTries-1, nil)))
 		assert.Equal(t, askHuman, route(r.after(nil, task, failed[roleTask], orchestrator.MaxTries, nil)))
+	})
+	t.Run("BC1 what a Retrier is told", func(t *testing.T) {
+		var of orchestrator.Working
+		var tries []orchestrator.Try
+		r := &run{Config: Config{Profiles: []Profile{{ID: "coder"}}, Rules: Rules{Retrier: orchestrator.RetrierFunc(func(w orchestrator.Working, all []orchestrator.Try) orchestrator.Again {
+			of, tries = w, all
+			return orchestrator.Again{}
+		})}}.withDefaults(), Run: &team.Run{}, tasks: map[string]*job{}}
+		task, down := blackboard.Task{Definition: blackboard.Definition{ID: "a", Component: "db", Profile: "coder"}}, errors.New("down")
+		r.after(nil, &task, blackboard.QA{Kind: blackboard.Crashed, Outcome: "FAIL", Feedback: "broke off"}, 1, down)
+		task.Agent = "other" // the Retrier chose it
+		r.after(nil, &task, blackboard.QA{Kind: blackboard.FailedReview, Feedback: "no dates"}, 2, nil)
+		assert.Equal(t, orchestrator.Working{Role: "task", ID: "a", Group: "coder", Max: 4}, of)
+		assert.Equal(t, []orchestrator.Try{{Agent: "coder", Err: down, Decision: "crash", Feedback: "broke off"}, {Agent: "other", Decision: "qa", Feedback: "no dates"}}, tries)
 	})
 	t.Run("BC18 tries are kept by role, and those of an earlier run are empty", func(t *testing.T) {
 		j := new(job)

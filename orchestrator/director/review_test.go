@@ -60,10 +60,12 @@ func TestReviews(t *testing.T) {
 			return nil
 		}})
 		s.in.Tasks = append(s.in.Tasks, define("api_plan"))
+		s.in.Tasks[0].Criteria = append(s.in.Tasks[0].Criteria, "It keeps todos")
 		p := s.play(t)
 		require.NoError(t, p.err)
 		memory := p.last(t, "db_build").req.History
 		require.Len(t, memory, 1)
+		assert.NotContains(t, memory[0].Text, "It keeps todos", "this is met")
 		assert.Equal(t, providers.System, memory[0].Role)
 		for _, text := range []string{"The db build", "It does what db_build is for", "it is not there", "add it", "the rule on dates is missing", "start with the calendar"} {
 			assert.Contains(t, memory[0].Text, text)

@@ -166,7 +166,7 @@ func TestRules(t *testing.T) {
 			},
 		},
 		"Gates.Stagnation": {
-			s: ruled(director.Rules{Gates: director.Gates{Stagnation: grading.GateWith(func(s director.Setbacks) bool { return s.Row == 1 })}}).role("qa", first),
+			s: ruled(director.Rules{Gates: director.Gates{Stagnation: grading.GateWith(func(s director.Setbacks) bool { return s.Row == 1 && s.Replans == 0 })}}).role("qa", failing("c", 2)),
 			usual: func(t *testing.T, p played) {
 				assert.Empty(t, p.of("replan"))
 			},
@@ -233,6 +233,13 @@ func ownPlan(of func([]blackboard.Definition) []blackboard.Definition) func([]bl
 func TestBrokenRules(t *testing.T) {
 	t.Parallel()
 	broken := func() { panic("the host's rule is broken") }
+	choosing := func(profile string) script {
+		s := ruled(director.Rules{Router: orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
+			return routing.Route{Primary: profile}, nil
+		})}).only("a", "b")
+		s.in.Tasks[0].Profile, s.cfg.Profiles[2].Phases = "", []string{"test"}
+		return s
+	}
 	failing := func(a asked) any { return fail(a.req) }
 	slow := func(a asked) any {
 		if a.slice < 3 {
@@ -254,16 +261,8 @@ func TestBrokenRules(t *testing.T) {
 			ruled(director.Rules{Scheduler: routing.SchedulerFunc(func(ready []routing.Node, _ routing.Moment) []routing.Node { return append(ready, ready...) })}),
 			director.Failed, "a READY", `"a" is not ready, or is there twice`,
 		},
-		"a Router that chooses nobody": {
-			func() script {
-				s := ruled(director.Rules{Router: orchestrator.RouterFunc(func(*orchestrator.Context, string, []routing.Target) (routing.Route, error) {
-					return routing.Route{Primary: "moon"}, nil
-				})})
-				s.in.Tasks[0].Profile = ""
-				return s
-			}(),
-			director.Failed, "", `"moon" is no target`,
-		},
+		"a Router that chooses nobody":                     {choosing("moon"), director.Failed, "", `"moon" is no target`},
+		"a Router that chooses a profile of another phase": {choosing("cheap"), director.Failed, "", `"cheap" is barred`},
 		"a Retrier that panics": {
 			ruled(director.Rules{Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again {
 				broken()
@@ -284,6 +283,10 @@ func TestBrokenRules(t *testing.T) {
 		"a gate of the guardian that panics": {
 			ruled(director.Rules{Gates: director.Gates{Guardian: grading.GateWith(func(director.Conduct) director.Course { broken(); return director.Course{} })}}).role("work", slow),
 			director.Waiting, "a WAITING_HUMAN", "Gates.Guardian panicked",
+		},
+		"a gate of the guardian with a verdict of its own": {
+			ruled(director.Rules{Gates: director.Gates{Guardian: grading.GateWith(func(director.Conduct) director.Course { return director.Course{Verdict: "FINE"} })}}).role("work", slow),
+			director.Waiting, "a WAITING_HUMAN", `its Verdict is "FINE"`,
 		},
 		"a Plan that panics": {
 			ruled(director.Rules{Plan: ownPlan(func([]blackboard.Definition) []blackboard.Definition { broken(); return nil })}),
@@ -379,6 +382,21 @@ func TestHeldBack(t *testing.T) {
 		require.ErrorContains(t, p.err, "the Scheduler holds back all that is READY: a is READY; b is READY; c is READY")
 		assert.Equal(t, director.Stuck, p.out.End)
 		assert.Empty(t, p.of("replan"))
+	})
+	t.Run("BC1 it knows the time, and what is under way", func(t *testing.T) {
+		var seen []string
+		s := ruled(director.Rules{Scheduler: routing.SchedulerFunc(func(ready []routing.Node, at routing.Moment) []routing.Node {
+			seen = append(seen, at.Now.UTC().Format(time.DateTime))
+			for _, n := range at.Active {
+				seen = append(seen, n.ID)
+			}
+			return ready
+		})}).role("work", func(a asked) any {
+			return slow{map[string]time.Duration{"a": time.Minute, "b": time.Hour}[a.task], nil}
+		})
+		s.cfg.Bounds = director.Bounds{Parallel: 2, TaskTime: orchestrator.None}
+		require.NoError(t, s.exactly(t).err)
+		assert.Equal(t, []string{"2000-01-01 00:00:00", "2000-01-01 00:00:00", "a", "2000-01-01 00:01:00", "b"}, seen)
 	})
 	t.Run("BC1 one until others are done", func(t *testing.T) {
 		s := ruled(director.Rules{Scheduler: routing.SchedulerFunc(func(ready []routing.Node, _ routing.Moment) []routing.Node {

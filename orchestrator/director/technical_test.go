@@ -194,4 +194,14 @@ func TestExtraFields(t *testing.T) {
 		assert.Equal(t, "answer/extra-fields", p.out.Warnings[0].Code)
 		assert.Equal(t, "code_worker", p.out.Warnings[0].Who)
 	})
+	t.Run("N14 BC61 the result of a check", func(t *testing.T) {
+		s := one(roles{"check": func(asked) any { return extra(green) }}).inTrees()
+		s.cfg.Agents.Check = "check"
+		s.cfg = s.whole()
+		s.cfg.Profiles[1].Check = []string{"true"}
+		p := s.play(t)
+		require.NoError(t, p.err)
+		require.Len(t, p.out.Warnings, 1)
+		assert.Equal(t, "check", p.out.Warnings[0].Who)
+	})
 }

@@ -391,6 +391,10 @@ func TestSlices(t *testing.T) {
 			assert.Equal(t, 15, a.req.Limits.ToolCalls)
 			assert.Equal(t, time.Minute, a.req.Limits.Slice.Round(time.Second))
 		}
+		s.cfg.Rules.Graders.Conduct = orchestrator.GradeWith(func(*orchestrator.Context, director.AssessInput) (director.Assessment, error) {
+			return director.Assessment{Alignment: 60}, nil
+		})
+		assert.NotEmpty(t, s.play(t).events(t, director.EventWorkerNudged), "BC1 the host's Grader needs no guardian")
 	})
 	t.Run("B116 BX28 a check is paid for by its task", func(t *testing.T) {
 		p := one(roles{"work": toils(20, time.Second), "assess": always(costs(director.Assessment{Alignment: 90}, 5))}).also(define("api_plan", "db_build")).with(roles{"work": func(a asked) any {
