@@ -15,7 +15,7 @@ import (
 // of 4 MiB with 2,000 papers has about 60,000 elements, nested four deep, and three
 // namespaces.
 const (
-	maxElements   = 150_000
+	maxElements   = 80_000
 	maxDepth      = 100
 	maxNamespaces = 8 // limit of namespaces that are declared around an element
 )
