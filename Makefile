@@ -9,7 +9,7 @@ KILLS                 ?= 300
 FAULTS                ?= 200
 
 # The packages that make test runs under the race detector.
-raced := ./orchestrator ./orchestrator/agent/... ./orchestrator/engine/... ./orchestrator/internal/... ./blackboard ./blackboard/runlog ./providers
+raced := ./orchestrator ./orchestrator/agent/... ./orchestrator/internal/... ./blackboard ./blackboard/runlog ./providers
 
 # The package by which tests repeat what they repeat.
 rounds := github.com/convene-go/convene/internal/rounds
