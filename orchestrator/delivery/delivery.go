@@ -141,6 +141,8 @@ func (r *run) iterate(c *orchestrator.Context) error {
 			}
 		}
 		switch {
+		case r.hostErr != nil && r.last.Reason == r.hostErr.Error():
+			return team.Fail(ErrGoalNotReached, "the goal is not reached: %w", r.hostErr)
 		case r.hostErr != nil:
 			return team.Fail(ErrGoalNotReached, "the goal is not reached: %s: %w", r.last.Reason, r.hostErr)
 		case !again:

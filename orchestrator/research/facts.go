@@ -71,7 +71,7 @@ func (r *run) judge(c *orchestrator.Context, work Work) (j judged, err error) {
 		return j, err
 	}
 	if j.failed, err = cmp.Or(j.failed, err), nil; j.failed == nil && j.grade.Marks == nil {
-		j.failed = errors.New(j.grade.Feedback)
+		j.failed = errors.New(cmp.Or(j.grade.Feedback, "the Grader gave no marks"))
 	}
 	if j.failed == nil && r.Policy.MinShare > 0 {
 		j.grade = r.factsOf(work).capped(j.grade)

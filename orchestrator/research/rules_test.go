@@ -314,11 +314,13 @@ func TestRulesThatFail(t *testing.T) {
 	})
 	t.Run("a Grader may find work that cannot be graded", func(t *testing.T) {
 		p := three(0.9)
-		p.cfg.Rules = grader(research.Grade{Feedback: "the file is empty"}, nil)
-		got := p.play(t)
-		require.NoError(t, got.err)
-		assert.Equal(t, orchestrator.Partial, got.out.Status)
-		assert.Equal(t, "iteration 1 was not graded: the file is empty", got.warning(t, "research/ungraded").Message)
+		for feedback, want := range map[string]string{"the file is empty": "the file is empty", "": "the Grader gave no marks"} {
+			p.cfg.Rules = grader(research.Grade{Feedback: feedback}, nil)
+			got := p.play(t)
+			require.NoError(t, got.err)
+			assert.Equal(t, orchestrator.Partial, got.out.Status)
+			assert.Equal(t, "iteration 1 was not graded: "+want, got.warning(t, "research/ungraded").Message)
+		}
 	})
 	t.Run("a Gate ends the work early, and none goes on after the last iteration", func(t *testing.T) {
 		p := three(0.6)
