@@ -29,7 +29,7 @@ type Rules[I, O any] struct {
 
 	// Brief returns the input of a round. in is the input of the entry, and p the project at
 	// the stage that it has now. last is the outcome of its round before; nil: there is none.
-	// Nil gives every round in.
+	// Nil gives every round in. A project for which it fails makes no further round.
 	Brief func(p Project, in I, last *O) I `json:"-"`
 
 	// Allocator decides before the first round and after each one which projects go on.

@@ -72,7 +72,9 @@ func TestPage(t *testing.T) {
 }
 
 func TestResult(t *testing.T) {
-	assert.Equal(t, "A clock for the tide", sold().Result(), "of the best that was not killed")
+	o := sold()
+	*o.Projects[0].Score = 1
+	assert.Equal(t, "A clock for the tide", o.Result(), "of the best that was not killed")
 	assert.Empty(t, portfolio.Outcome[text]{}.Result())
 	score := 0.5
 	said := portfolio.Outcome[string]{Projects: []portfolio.Report[string]{{Project: portfolio.Project{ID: "a", Score: &score}, Last: new("yes")}}}

@@ -39,7 +39,7 @@ type run[I, O any] struct {
 	queue    *orchestrator.Queue[round[O]]
 	running  int               // number of rounds under way
 	graded   int               // number of graded rounds
-	cut      bool              // a round was cut off before it could be graded
+	cut      bool              // a round was cut off
 	broken   error             // first rule of the host that failed
 	left     providers.NanoUSD // money to be shared out
 }
@@ -50,6 +50,7 @@ type project[I, O any] struct {
 	in      I
 	running bool
 	judged  bool // its score has been used for a promotion
+	unfit   bool // Rules.Brief has failed for it: no further round begins
 	budget  providers.NanoUSD
 }
 
@@ -101,7 +102,7 @@ func (r *run[I, O]) begin(c *orchestrator.Context, s team.Start) (*orchestrator.
 	r.machine = team.NewMachine(r.Run, "", phases, &r.phase)
 	r.queue = orchestrator.NewQueue[round[O]](c)
 	var f team.Faults
-	f.Check(r.in.Limits)
+	f.CheckAt("limits", r.in.Limits)
 	f.If(len(projects) == 0, "the input has no projects, want at least one")
 	if err := errors.Join(f.Err(), checkProjects(projects, 0)); err != nil {
 		return c, team.Fail(ErrBadProjects, "%w", err)
@@ -143,7 +144,7 @@ func (r *run[I, O]) allocate(c *orchestrator.Context) error {
 		p := r.project(o.Project)
 		r.apply(c, p, o)
 		free := r.Bounds.Slots == 0 || r.running < r.Bounds.Slots
-		if o.Runs && free && !p.running && (o.Budget > 0 || left == 0) {
+		if o.Runs && free && !p.running && !p.unfit && (o.Budget > 0 || left == 0) {
 			all = r.start(c, p, o.Budget) && all
 		}
 	}

@@ -149,6 +149,18 @@ func rounds(events []portfolio.Event) (begun []string) {
 	return begun
 }
 
+// told are all events in one line each.
+func told(events []portfolio.Event) (all []string) {
+	for _, e := range events {
+		score := "-"
+		if e.Score != nil {
+			score = fmt.Sprint(*e.Score)
+		}
+		all = append(all, strings.TrimSpace(fmt.Sprint(strings.TrimPrefix(e.Moves[0], "portfolio."), " ", e.Project, " ", e.Stage, " ", e.Round, " ", score, " ", e.Text)))
+	}
+	return all
+}
+
 func codes(warnings []orchestrator.Warning) (all []string) {
 	for _, w := range warnings {
 		all = append(all, w.Code+" "+w.Who)
@@ -209,6 +221,42 @@ func TestRun(t *testing.T) {
 		// 300 USD over two rounds. b has cost 20, and 100 are set aside for a: 180, for a alone. a
 		// has cost 10: 270, for its last round. That has cost 30, and none is left to make.
 		assert.Equal(t, []providers.NanoUSD{150 * providers.USD, 180 * providers.USD, 270 * providers.USD, 240 * providers.USD}, allocated)
+	})
+	t.Run("B120 each event has its fields", func(t *testing.T) {
+		p := staged()
+		p.cfg.Bounds.Rounds, p.answers["a 1/1."] = 1, errors.New("no plan")
+		delete(p.answers, "a 2/1.")
+		_, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, []string{
+			"run.started   0 -", "money.allocated   0 -",
+			"project.promoted a BUILDING 0 0.8", "round.started a BUILDING 1 -", "round.started b RESEARCHING 1 -", "project.killed d KILLED 0 - no progress for more than 30 days",
+		}, told(events[:6]))
+		assert.Equal(t, []string{"round.finished a BUILDING 1 - no plan", "round.finished b RESEARCHING 1 0.1"}, slices.DeleteFunc(told(events), func(e string) bool { return !strings.HasPrefix(e, "round.finished") }))
+	})
+	t.Run("a fault of the limits", func(t *testing.T) {
+		p := staged()
+		p.in.Limits.Cost = -2
+		_, _, err := p.run(t)
+		require.ErrorIs(t, err, portfolio.ErrBadProjects)
+		require.ErrorContains(t, err, "limits.Cost is ")
+	})
+	t.Run("B120 N19 no more rounds are under way than there are slots, whatever an Allocator says", func(t *testing.T) {
+		p := staged()
+		p.cfg.Bounds = portfolio.Bounds{Rounds: 1, Slots: 1}
+		var slots []int
+		p.cfg.Rules.Allocator = portfolio.AllocatorFunc(func(projects []portfolio.Project, has portfolio.Means) ([]portfolio.Order, error) {
+			if slots = append(slots, has.Slots); len(slots) > 9 {
+				return nil, errors.New("asked without end")
+			}
+			return equal(projects, has)
+		})
+		p.cfg.Rules.Brief = nothingFor("a", p.cfg.Rules.Brief)
+		p.answers = map[string]any{"b 1/1.": answer(time.Minute, 1, 0.4), "d 1/1.": answer(time.Minute, 1, 0.4)}
+		_, events, err := p.run(t)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"b RESEARCHING 1: 100", "d BUILDING 1: 149.5"}, rounds(events), "a has no input, and is not tried again")
+		assert.NotContains(t, slots, 0, "that would be all")
 	})
 	t.Run("BC67 a child that its share ends is graded by what it has", func(t *testing.T) {
 		p := staged()
@@ -376,20 +424,24 @@ func TestRun(t *testing.T) {
 	t.Run("no round begins when the time is over", func(t *testing.T) {
 		p := staged()
 		p.in.Projects, p.cfg.Limits, p.cfg.Bounds.Rounds = p.in.Projects[:1], team.Limits{Time: 90 * time.Second}, 3
-		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.6), "a 2/1.": flowtest.Hang()}
+		p.in.Projects[0].Input.Calls = 2
+		p.answers = map[string]any{"a 1/1.": answer(time.Minute, 1, 0.6), "a 1/2.": answer(0, 1, 0.6), "a 2/1.": answer(0, 1, 0.6), "a 2/2.": flowtest.Hang()}
 		out, _, err := p.run(t)
 		require.NoError(t, err)
 		assert.Equal(t, 2, out.Projects[0].Rounds)
 	})
 	t.Run("a round has the run's leave to make calls without a price", func(t *testing.T) {
 		p := staged()
-		p.in.Projects, p.cfg.Bounds.Rounds, p.cfg.Limits.AllowUnpriced = p.in.Projects[:1], 1, true
+		p.in.Projects, p.cfg.Bounds.Rounds = p.in.Projects[:1], 1
 		p.in.Projects[0].Input.Calls = 2
 		unpriced := agent.Response{Data: agent.JSON(0.5), Usage: providers.Usage{Calls: 1, Unpriced: 1}}
 		p.answers = map[string]any{"a 1/1.": unpriced, "a 1/2.": unpriced}
-		out, _, err := p.run(t)
-		require.NoError(t, err)
-		assert.Equal(t, orchestrator.Completed, out.Status)
+		for _, ofConfig := range []bool{true, false} {
+			p.cfg.Limits.AllowUnpriced, p.options.Budget.AllowUnpriced = ofConfig, !ofConfig
+			out, _, err := p.run(t)
+			require.NoError(t, err)
+			assert.EqualValues(t, 2, out.Spent.Calls)
+		}
 	})
 	t.Run("no round was graded, and one was cut off", func(t *testing.T) {
 		p := staged()
@@ -436,6 +488,10 @@ func TestRun(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, out.Status)
 		assert.Equal(t, []string{"portfolio/no-money a"}, codes(out.Warnings))
 	})
+}
+
+func dollars(n providers.NanoUSD) string {
+	return fmt.Sprintf("%.2f", float64(n)/float64(providers.USD))
 }
 
 func panicsFor(id string, score func(portfolio.Project, made) *float64) func(portfolio.Project, made) *float64 {
@@ -559,7 +615,10 @@ func TestEnds(t *testing.T) {
 			flow, err := portfolio.New(p.cfg)
 			require.NoError(t, err)
 			called := make(chan struct{}, 2)
-			maker := agent.Func(func(ctx context.Context, _ agent.Request) (agent.Response, error) {
+			maker := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				if req.Prompt == "b 1/1." {
+					return agent.Response{Data: agent.JSON(0.4), Usage: providers.Usage{Calls: 1, Cost: providers.USD}}, nil
+				}
 				called <- struct{}{}
 				<-ctx.Done()
 				return agent.Response{}, ctx.Err()
@@ -571,15 +630,17 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 			<-called
 			<-called
-			budgets := func() (all []providers.NanoUSD) {
+			state := func() (all []string) {
 				var s portfolio.State
 				require.NoError(t, run.State(t.Context(), &s))
+				all = append(all, fmt.Sprint(s.Phase, " ", dollars(s.Left)))
 				for _, p := range s.Projects {
-					all = append(all, p.Budget)
+					all = append(all, fmt.Sprint(p.ID, " ", p.Rounds, " ", p.Running, " ", dollars(p.Budget), " ", dollars(p.Spent)))
 				}
 				return all
 			}
-			assert.Equal(t, []providers.NanoUSD{100 * providers.USD, 50 * providers.USD, 0}, budgets())
+			// b has cost 1 of 300, and a has 100 of it: 0.4/1.2 of the 199 that are left are b's.
+			assert.Equal(t, []string{"running 199.00", "a 1 true 100.00 0.00", "b 2 true 66.33 1.00", "d 0 false 0.00 0.00"}, state())
 			require.NoError(t, run.Cancel(context.Background(), "enough"))
 			out, err := flow.Result(t.Context(), run)
 			require.ErrorIs(t, err, orchestrator.ErrCanceled)
@@ -587,7 +648,7 @@ func TestEnds(t *testing.T) {
 			assert.Equal(t, 1, out.Projects[0].Rounds)
 			assert.Empty(t, out.Warnings)
 			assert.Empty(t, out.Unverified)
-			assert.Equal(t, []providers.NanoUSD{0, 0, 0}, budgets(), "no round is under way")
+			assert.Equal(t, []string{"canceled 199.00", "a 1 false 0.00 0.00", "b 2 false 0.00 1.00", "d 0 false 0.00 0.00"}, state(), "no round is under way")
 		})
 	})
 }
@@ -666,6 +727,10 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	cfg := usual()
+	cfg.Work.Roles = map[string]string{"maker": "makes"}
+	flow, err := portfolio.New(cfg)
+	require.NoError(t, err)
+	assert.Equal(t, cfg.Work.Roles, flow.Roles)
 	cfg.Rules.Allocator = portfolio.Shares{Promote: orchestrator.None, Kill: 0.2, StaleAfter: 30 * 24 * time.Hour}
 	data, err := json.Marshal(cfg)
 	require.NoError(t, err)

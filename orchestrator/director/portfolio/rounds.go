@@ -18,7 +18,7 @@ func (r *run[I, O]) start(c *orchestrator.Context, p *project[I, O], budget prov
 			return r.Rules.Brief(team.Clone(p.Project), team.Clone(p.in), team.Clone(p.Last)), nil
 		})
 		if err != nil {
-			p.Score, r.broken = nil, cmp.Or(r.broken, err)
+			p.Score, p.unfit, r.broken = nil, true, cmp.Or(r.broken, err)
 			return false
 		}
 	}
@@ -52,7 +52,7 @@ func (r *run[I, O]) finished(c *orchestrator.Context, next orchestrator.Result[r
 	case c.Err() != nil:
 	case next.Err == nil || cut:
 		r.grade(c, p)
-		r.cut = r.cut || cut && p.Score == nil
+		r.cut = r.cut || cut
 	default:
 		r.Warn(c, r.Code("round-failed"), p.ID, "%s", p.Error)
 	}
