@@ -109,11 +109,10 @@ type Assessment struct {
 	Nudge      string  `json:"nudge,omitempty" jsonschema:"what to do instead"`                          // advice to the worker; "": nothing is said
 }
 
-// The values of WorkerResult.Status.
+// The values of WorkerResult.Status, beside "complete".
 const (
-	statusComplete = "complete"
-	statusWaiting  = "waiting_subtask" // the worker waits for the tasks of Spawn
-	statusFailed   = "failed"
+	statusWaiting = "waiting_subtask" // the worker waits for the tasks of Spawn
+	statusFailed  = "failed"
 )
 
 // WorkerResult is what a worker answers at the end of its work on a task.

@@ -20,24 +20,24 @@ type attempt struct {
 	id      string
 	n       int
 	profile Profile
-	agent   string         // the worker
+	agent   string         // name of the worker
 	tree    *worktree.Tree // nil: there are no worktrees
-	head    string         // the commit at which the worktree is
-	resumed bool           // it continues what an earlier one has begun
+	head    string         // commit at which the worktree is
+	resumed bool           // it continues an earlier attempt
 	clashes []string       // files with conflict markers
 
 	req     agent.Request // request of the next slice
-	slices  int           // so far
+	slices  int           // slices so far
 	seen    int           // insights that the worker knows
 	repairs int           // answers that did not fit
 
-	every  int           // tool calls between two checks; 0: any
-	calls  int           // since the last check
-	since  time.Duration // work since the last check
-	total  time.Duration // since the dispatch
-	silent time.Duration // since the last message
-	nudged bool          // at the last check
-	checks *orchestrator.Queue[Assessment]
+	every  int                             // tool calls between two checks; 0: any number
+	calls  int                             // tool calls since the last check
+	since  time.Duration                   // time of work since the last check
+	total  time.Duration                   // time of work since the dispatch
+	silent time.Duration                   // time of work since the last message
+	nudged bool                            // the last check has nudged the worker
+	checks *orchestrator.Queue[Assessment] // check under way; nil: none is
 }
 
 // attemptError is the error of an attempt that failed before its review.
@@ -45,7 +45,7 @@ type attemptError struct {
 	kind blackboard.FailureKind
 	text string
 	err  error  // error of the call that failed; nil: none did
-	told string // words for models, in the place of a text about what failed technically; "": text
+	told string // words for models if the failure is technical; "": text
 
 	outage bool // an agent could not be reached or has failed
 }
@@ -87,7 +87,7 @@ func (r *run) attempt(c *orchestrator.Context, id string) error {
 	return err
 }
 
-// undertake has the worker work, and carries out what it answers, or why there is no answer.
+// undertake has the worker work, and carries out its answer, or what follows from having none.
 func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	result, err := r.perform(c, a)
 	accepted := r.current(c, a.id, a.n, blackboard.Active) && err == nil
@@ -117,12 +117,9 @@ func (r *run) undertake(c *orchestrator.Context, a *attempt) error {
 	return err
 }
 
-func (r *run) stillActive(a *attempt) bool {
-	t, _ := r.board.Task(a.id)
-	return t.Status == blackboard.Active && t.Attempt == a.n
-}
+func (r *run) stillActive(a *attempt) bool { return r.isAt(a.id, a.n, blackboard.Active) }
 
-// gone is errGone if the task has left its attempt.
+// gone returns errGone if the task has left its attempt.
 func (r *run) gone(a *attempt) error {
 	if r.stillActive(a) {
 		return nil
@@ -178,7 +175,7 @@ func (r *run) perform(c *orchestrator.Context, a *attempt) (result WorkerResult,
 	}
 }
 
-// ends is err if it is a cancel or a refused budget, else nil.
+// ends returns err if it ends the run, else nil.
 func ends(err error) error {
 	if team.Ends(err) {
 		return err
@@ -186,7 +183,7 @@ func ends(err error) error {
 	return nil
 }
 
-// callFailure is how a failed call fails the attempt: a cancel or a refused budget does not.
+// callFailure returns how a failed call fails the attempt, or err itself if it ends the run.
 func callFailure(err error) error {
 	if !team.Ends(err) && errors.Is(err, orchestrator.ErrTimeout) {
 		return &attemptError{kind: blackboard.TimedOut, text: prompt.OneLine(err.Error()), err: err, told: timeoutWords}
@@ -194,8 +191,7 @@ func callFailure(err error) error {
 	return gitFailure(err)
 }
 
-// gitFailure is the same for an operation of git: a worker is not to blame for what takes too
-// long there.
+// gitFailure is callFailure for an operation of git, whose timeout is no fault of the worker.
 func gitFailure(err error) error {
 	if team.Ends(err) {
 		return err

@@ -20,7 +20,7 @@ type question struct {
 	agent    string
 	role     blackboard.Role
 	op, tmpl string
-	task     string // it is about; "": the run
+	task     string // ID of the task that it is about; "": the run
 	data     promptData
 	input    any
 	repairs  int           // further answers to one that does not fit
@@ -49,7 +49,7 @@ func ask[T any](r *run, c *orchestrator.Context, q question, check func(T) error
 	return seat.Ask(c, r.Run, q.data)
 }
 
-// timed adds to a timeout of a call which setting it is of.
+// timed adds the name of its setting to the timeout of a call.
 func timed(err error, setting string, value time.Duration) error {
 	if errors.Is(err, orchestrator.ErrTimeout) && !team.Ends(err) {
 		return fmt.Errorf("%w (%s is %v)", err, setting, value)
@@ -74,8 +74,8 @@ func askFor[T any](r *run, c *orchestrator.Context, q question, changes func(T) 
 	return v, made, err
 }
 
-// within is a time that a call may take, or 0 if the run's time ends before: the engine
-// ends the call then, and that is no failure of its agent.
+// within returns the time that a call may take, or 0 if the run's time ends before: then the
+// engine ends the call, and that is no failure of its agent.
 func within(c *orchestrator.Context, d time.Duration) time.Duration {
 	if left := c.Left().Wall; left > 0 && left <= d {
 		return 0
@@ -83,7 +83,7 @@ func within(c *orchestrator.Context, d time.Duration) time.Duration {
 	return d
 }
 
-// spend notes what a call has used.
+// spend notes the usage of a call.
 func (r *run) spend(c *orchestrator.Context, by blackboard.Role, task string, used providers.Usage) {
 	if t, ok := r.board.Task(task); ok && by == blackboard.RoleWorker {
 		r.shares.note(c, attemptKey("work", task, t.Attempt))

@@ -46,7 +46,7 @@ type run struct {
 	queue   *orchestrator.Queue[struct{}]
 	running map[string]bool // keys of the branches in queue
 	stops   []string        // keys of branches that the loop is to cancel
-	merges  []string        // IDs of tasks that passed and may be merged, in the order in which they may
+	merges  []string        // IDs of tasks that may be merged, in the order of their permits
 	permits []string        // IDs of tasks that passed and whose merge needs a permit
 	shares  shares
 	lists   lists
@@ -72,13 +72,13 @@ type job struct {
 	asked    int                           // questions so far
 	pauses   int                           // pauses and escalations since a person last had it done again
 	caused   int                           // tasks that follow from it, or that it suggested
-	question string                        // key of the one that is open; "": none is
+	question string                        // key of the open question; "": none is open
 	silent   bool                          // its last question got no answer in time
-	held     *Answer                       // carried out when what the task needs is complete
+	held     *Answer                       // answer that waits until the task's needs are complete; nil: none does
 	shown    map[string]string             // hashes of the texts by path that its last attempt got; nil: not known
 	passed   bool                          // its merge is due
 	waits    string                        // why its merge waits for a person whom the run cannot ask; "": it does not
-	tries    map[string][]orchestrator.Try // those that failed, by role
+	tries    map[string][]orchestrator.Try // failed tries by role
 	refused  bool                          // there is no money or time for its review
 }
 

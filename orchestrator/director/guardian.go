@@ -9,7 +9,7 @@ import (
 	"github.com/convene-go/convene/grading"
 )
 
-// Conduct is what a gate of the guardian goes by: how a worker does, after a check or
+// Conduct is the argument of a gate of the guardian: how a worker does, after a check or
 // without one.
 type Conduct struct {
 	Alignment  float64   // how well the worker serves its task, 0 to 100; Inactive: at the last check

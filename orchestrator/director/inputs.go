@@ -70,7 +70,7 @@ type changeInput struct {
 	Graph       graphInput       `json:"graph"`
 	Task        string           `json:"task"` // task that suggests, or was abandoned
 	Suggestions []wireSuggestion `json:"suggestions,omitempty"`
-	Abandoned   string           `json:"abandoned,omitempty"` // why it was
+	Abandoned   string           `json:"abandoned,omitempty"` // reason why it was abandoned
 	Dependents  []string         `json:"dependents,omitempty"`
 }
 

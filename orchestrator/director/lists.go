@@ -38,7 +38,7 @@ func (l *lists) take(b *blackboard.Board) {
 	}
 }
 
-// testOf is the first TEST task of a component for which fits holds; nil: there is none.
+// testOf returns the first TEST task of a component for which fits holds; nil: there is none.
 func (r *run) testOf(component string, fits func(*blackboard.Task) bool) *blackboard.Task {
 	for _, id := range r.lists.tests[component] {
 		if t, _ := r.board.Task(id); fits(&t) {

@@ -27,7 +27,7 @@ func (r *run) beginMerge() {
 // merge is the branch of a merge: only then the task is complete.
 func (r *run) merge(c *orchestrator.Context, id string, n int) error {
 	t, _ := r.board.Task(id)
-	if t.Status != blackboard.AwaitingQA || t.Attempt != n {
+	if !r.isAt(id, n, blackboard.AwaitingQA) {
 		return nil // it was abandoned meanwhile
 	}
 	got, kind, err := r.mergeWork(c, &t)
@@ -132,11 +132,10 @@ func (r *run) overwrites(t *blackboard.Task) bool {
 	return !needed || writer.CompletedAt.After(t.StartedAt)
 }
 
-// undecided says whether delivered work still waits for its merge. A task that was abandoned
+// undecided reports whether delivered work still waits for its merge. A task that was abandoned
 // is not merged; its branch may be canceled only later, while git removes the work of others.
 func (r *run) undecided(t *blackboard.Task) bool {
-	now, _ := r.board.Task(t.ID)
-	return now.Status == blackboard.AwaitingQA && now.Attempt == t.Attempt
+	return r.isAt(t.ID, t.Attempt, blackboard.AwaitingQA)
 }
 
 // mergeTries is how often a merge is checked anew because others moved the branch. Then it
@@ -146,8 +145,8 @@ const (
 	mergeWait  = 16 * time.Second
 )
 
-// newlyFailing are the tests that fail on the merged tree and pass without this work. Those
-// that the review calls wrong do not count.
+// newlyFailing returns the tests that fail on the merged tree and pass without this work. A
+// test that the review calls wrong does not count.
 func (r *run) newlyFailing(c *orchestrator.Context, t *blackboard.Task, merge trees.Merged) ([]string, error) {
 	after, err := r.runCheck(c, t, merge.Prepared)
 	if err != nil || after == nil || after.Passed {

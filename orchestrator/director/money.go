@@ -11,7 +11,7 @@ var errNoMoney = team.Fail(orchestrator.ErrBudget, "no money is left for another
 
 // shares are the parts of the run's money that workers under way have been given.
 type shares struct {
-	whole providers.NanoUSD // the run's, when the first one was given
+	whole providers.NanoUSD // money of the run when the first share was given
 	given map[string]*share // shares by the key of the branch
 	tight map[string]bool   // tasks whose last share was too small
 }
@@ -22,7 +22,7 @@ type share struct {
 	all   bool              // it is all that was left
 }
 
-// rest is what is left of all of them.
+// rest returns what is left of all shares.
 func (s *shares) rest() (sum providers.NanoUSD) {
 	for _, one := range s.given {
 		sum += max(0, one.money-one.spent)
@@ -30,12 +30,12 @@ func (s *shares) rest() (sum providers.NanoUSD) {
 	return sum
 }
 
-// reserve is what is kept for reviews.
+// reserve returns the money that is kept for reviews.
 func (r *run) reserve() providers.NanoUSD {
 	return providers.NanoUSD(float64(r.shares.whole) * r.Bounds.Reserve / 100)
 }
 
-// share is the money that an attempt at a task may take which begins now: what is left
+// share returns the money of an attempt at a task that begins now: what is left
 // without the reserve for reviews and what attempts under way still have, divided by the
 // free places. A task whose last share was too small waits until it is alone, and then gets
 // all there is: before that no share would be larger. nil: there is no limit on money; false:

@@ -15,7 +15,7 @@ const (
 	EventSpecChanged   = eventSpecChanged
 	EventTaskEdited    = eventTaskEdited
 
-	StatusComplete = statusComplete
+	StatusComplete = "complete"
 	StatusFailed   = statusFailed
 	StatusWaiting  = statusWaiting
 

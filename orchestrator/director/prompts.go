@@ -19,7 +19,7 @@ type promptData struct {
 	Op        string
 	MaxTasks  int
 	HasBuild  bool   // there is a build phase
-	Abandoned bool   // a task was, and others need it
+	Abandoned bool   // a task was abandoned, and others need it
 	Type      string // type of an escalation
 	Kind      string // kind of a failure
 	Ran       bool   // a command was run
@@ -28,7 +28,7 @@ type promptData struct {
 	Does     string // duties of a profile
 	Worktree bool
 	Retried  bool
-	Resumed  bool // from a checkpoint
+	Resumed  bool // the work goes on from a checkpoint
 	Insights []blackboard.Insight
 
 	Tone, Verdict, Issue, Nudge string
@@ -38,7 +38,7 @@ type promptData struct {
 	Title           string
 	Branch          string
 	Feedback, Focus string
-	Criteria        []blackboard.CriterionResult // those that were not met
+	Criteria        []blackboard.CriterionResult // criteria that were not met
 	Tests           []blackboard.TestAnalysis
 	Files           []string
 }

@@ -19,7 +19,7 @@ const (
 	OutcomePartial ReviewOutcome = "PARTIAL" // some criteria are met
 )
 
-// Reviewed is what a gate of reviews goes by.
+// Reviewed is the argument of a gate of reviews.
 type Reviewed struct {
 	Passed    bool // the reviewer says that the work passes
 	Criteria  int  // number of acceptance criteria
@@ -69,7 +69,7 @@ type CriterionAnswer struct {
 	Suggestions string `json:"suggestions,omitempty"` // advice for the next attempt; "": none
 }
 
-// tally folds a review of work with these criteria into what a gate goes by, and a result
+// tally returns a review of work with these criteria as the argument of a gate, and as a result
 // without an outcome.
 func tally(criteria []string, v Review) (seen Reviewed, qa blackboard.QA) {
 	qa = blackboard.QA{Feedback: v.Feedback, Focus: v.Focus, Tests: v.Tests, Notes: v.Notes, Refined: v.Refined, PlanWrong: v.PlanWrong}

@@ -7,13 +7,13 @@ import (
 	"github.com/convene-go/convene/blackboard"
 )
 
-// reasons says why tasks are not done, in words for people.
+// reasons returns why tasks are not done, in words for people.
 func (r *run) reasons() string {
 	all := r.reasonsBy(func(t *blackboard.Task) string { return t.Reason })
 	return strings.Join(append(all, r.forPermits()...), "; ")
 }
 
-// told is the reason of a task in words for models: the board's may have technical errors.
+// told returns the reason of a task in words for models: the board's may have technical errors.
 func told(t *blackboard.Task) string {
 	switch {
 	case t.QA != nil && !t.QA.Passed:
@@ -24,7 +24,7 @@ func told(t *blackboard.Task) string {
 	return ""
 }
 
-// reasonsBy says why tasks are not done. reason is that of a task which waits for no other.
+// reasonsBy returns why tasks are not done. For a task that waits for no other, reason says it.
 func (r *run) reasonsBy(reason func(*blackboard.Task) string) (all []string) {
 	for _, id := range r.board.In(blackboard.Ready, blackboard.Blocked, blackboard.WaitingHuman) {
 		t, _ := r.board.Task(id)

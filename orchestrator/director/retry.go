@@ -25,7 +25,7 @@ type next struct {
 	giveUp bool
 }
 
-// at is the time before which the next attempt does not begin. Zero: it may begin at once.
+// at returns the time before which the next attempt does not begin. Zero: it may begin at once.
 func (n next) at(now time.Time) time.Time {
 	if n.After <= 0 {
 		return time.Time{}
@@ -33,8 +33,8 @@ func (n next) at(now time.Time) time.Time {
 	return now.Add(n.After)
 }
 
-// after asks the Retrier what follows the n-th failure of a task, for which qa says why. err is
-// that of a call. A Retrier that fails leaves the task to a person.
+// after asks the Retrier what follows the n-th failure of a task. qa is its reason, and err the
+// error of a call, if one failed. A Retrier that fails leaves the task to a person.
 func (r *run) after(c *orchestrator.Context, t *blackboard.Task, qa blackboard.QA, n int, err error) next {
 	n = max(n, 1)
 	of := orchestrator.Working{Role: roleTask, ID: t.ID, Group: t.Profile, Max: r.Policy.Retry.Attempts}
@@ -100,7 +100,7 @@ func (r *run) beginWakes(c *orchestrator.Context) {
 type outages struct {
 	tasks []string // tasks that failed since something last worked
 	tries []orchestrator.Try
-	lost  []string  // those of tasks that it has cost a retry
+	lost  []string  // tasks that have lost a retry by it
 	why   string    // the last failure
 	calm  time.Time // no attempt begins before; zero: at any time
 }
@@ -143,7 +143,7 @@ func (r *run) outage(c *orchestrator.Context, task, why string) bool {
 type stagnation struct {
 	row   int            // failures in a row, of any tasks
 	tasks map[string]int // failures by task
-	worst int            // the most that one task has
+	worst int            // failures of the task that failed most
 }
 
 func (s *stagnation) failed(task string) {

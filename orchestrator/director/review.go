@@ -111,7 +111,7 @@ func (r *run) judgement(c *orchestrator.Context, t *blackboard.Task) (blackboard
 	return qa, err
 }
 
-// reviewOf is the review of the host's Grader, or of the strategist, who is asked once more
+// reviewOf returns the review of the host's Grader, or of the strategist, who is asked once more
 // if none comes that can be used.
 func (r *run) reviewOf(c *orchestrator.Context, t *blackboard.Task, in ReviewInput) (Review, error) {
 	usable := func(v Review) error { return errors.Join(v.fault(), in.Checks.fits(v)) }

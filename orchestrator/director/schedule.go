@@ -217,11 +217,15 @@ func notReady(order, ready []routing.Node) error {
 
 func attemptKey(what, task string, n int) string { return what + "/" + task + "/" + strconv.Itoa(n) }
 
-// current says whether a task is still in a state, at that attempt. If not, it emits that
-// a late result was dropped.
-func (r *run) current(c *orchestrator.Context, id string, attempt int, s blackboard.State) bool {
+// isAt reports whether a task is in a state, at that attempt.
+func (r *run) isAt(id string, attempt int, s blackboard.State) bool {
 	t, _ := r.board.Task(id)
-	if t.Status == s && t.Attempt == attempt {
+	return t.Status == s && t.Attempt == attempt
+}
+
+// current is isAt. If it is false, it emits that a late result was dropped.
+func (r *run) current(c *orchestrator.Context, id string, attempt int, s blackboard.State) bool {
+	if r.isAt(id, attempt, s) {
 		return true
 	}
 	r.Emit(c, eventResultDropped, &Event{Task: id, Attempt: attempt})

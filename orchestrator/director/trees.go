@@ -18,21 +18,21 @@ import (
 
 // artifactStore is where artifacts are: worktrees, or texts in memory.
 type artifactStore struct {
-	agent  string       // "": in memory
-	git    trees.Client // asks that agent
+	agent  string       // name of the Worktrees; "": artifacts are in memory
+	git    trees.Client // client of that agent
 	prefix string       // beginning of branches' names
 	branch string       // branch that merges go to
 	trees  map[string][]worktree.Tree
 	folder map[string]bool   // tasks that have a worktree, and not only branches
 	files  map[string]string // merged artifacts, in memory
-	drafts map[string]string // those that are not, by task
+	drafts map[string]string // artifacts that are not merged, by task
 }
 
-// nothing is what is reserved for calls that cost no money: without an estimate they would
-// wait for those that do.
+// nothing is reserved for calls that cost no money: without an estimate they would wait for
+// calls that do.
 const nothing providers.NanoUSD = 1
 
-// memoryBranch is the name of the branch of what is kept in memory.
+// memoryBranch is the name of the branch of artifacts in memory.
 const memoryBranch = "memory"
 
 // openStore opens the repository, if there is one.
@@ -78,8 +78,8 @@ func (r *run) newTree(c *orchestrator.Context, req trees.CreateRequest) (trees.C
 	return got, err
 }
 
-// clear removes the worktrees of a task, and with branches their branches. It is done
-// also if the run is over; that it cannot be done is a warning.
+// clear removes the worktrees of a task, and with branches their branches, also when the run
+// is over. A failure is a warning.
 func (r *run) clear(c *orchestrator.Context, task string, branches bool) { //nolint:revive // flag-parameter: of the request
 	old := slices.Clone(r.store.trees[task])
 	if len(old) == 0 {
@@ -119,7 +119,7 @@ func hash(content string) string {
 // shownBytes is how many bytes of an artifact or a diff later requests quote.
 const shownBytes = 64 << 10
 
-// inspect is what was delivered, as it is reviewed.
+// inspect returns the delivered work for its review.
 func (r *run) inspect(c *orchestrator.Context, t *blackboard.Task) (trees.Inspected, error) {
 	if r.store.agent == "" {
 		content := r.store.drafts[t.ID]
@@ -143,7 +143,7 @@ func (r *run) treeOf(c *orchestrator.Context, t *blackboard.Task) (worktree.Tree
 	return got.Tree, err
 }
 
-// delivered are results of other tasks as a worker gets them.
+// delivered returns results of other tasks as a worker gets them.
 func (f *artifactStore) delivered(results []blackboard.Result) (all []delivered) {
 	for _, res := range results {
 		d := delivered{Result: res}
@@ -155,7 +155,7 @@ func (f *artifactStore) delivered(results []blackboard.Result) (all []delivered)
 	return all
 }
 
-// hashes are those of the texts in memory that a worker gets, by path.
+// hashes returns the hashes of the texts in memory that a worker gets, by path.
 func (f *artifactStore) hashes(results []delivered) map[string]string {
 	all := map[string]string{}
 	for _, d := range results {
@@ -166,8 +166,8 @@ func (f *artifactStore) hashes(results []delivered) map[string]string {
 	return all
 }
 
-// rival is what another task has under the path that a task delivered last, if it is not among
-// the inputs: without it, the task would conflict again.
+// rival returns the artifact of another task at the path that a task delivered last, unless it
+// is among the inputs: without it, the task would conflict again.
 func (r *run) rival(t *blackboard.Task, inputs []delivered) []delivered {
 	if t.Frozen == nil || slices.ContainsFunc(inputs, func(d delivered) bool { return d.Path == t.Frozen.Path }) {
 		return nil
