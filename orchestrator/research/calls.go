@@ -117,15 +117,30 @@ func (r *run) bounds(c *orchestrator.Context, k *call) (*orchestrator.Context, a
 	case k.Critical && left > 0:
 		limits.Estimate = min(k.EstCost, left)
 	}
-	left := r.timeLeft(c)
-	if k.Critical || left == 0 {
+	within, left := orchestrator.Budget{Cost: r.spare(c, k), AllowUnpriced: c.Left().AllowUnpriced}, r.timeLeft(c)
+	if k.Critical || left == 0 && within.Cost == 0 {
 		return c, limits
 	}
-	left = max(left, k.grace)
-	if left <= limits.Timeout {
-		limits.Timeout = 0 // the end of the time comes first
+	if left != 0 {
+		within.Wall = max(left, k.grace)
+		if within.Wall <= limits.Timeout {
+			limits.Timeout = 0 // the end of the time comes first
+		}
 	}
-	return c.WithBudget(orchestrator.Budget{Wall: left}), limits
+	return c.WithBudget(within), limits
+}
+
+// spare is the money for a call of an optional worker, repairs included: it leaves a call of
+// the supervisor. 0: any.
+func (r *run) spare(c *orchestrator.Context, k *call) providers.NanoUSD {
+	left := c.Left().Cost
+	if k.Category == "" || left <= 0 {
+		return 0
+	}
+	if left -= max(r.dearest, r.state.Input.Limits.Estimate); left <= 0 {
+		return orchestrator.None
+	}
+	return left
 }
 
 // retrier returns the Retrier of the rules. It is not asked when the time is up, nor about

@@ -204,6 +204,17 @@ func TestStops(t *testing.T) {
 			assert.Equal(t, asked, len(got.asked["merger"]) > 0, cost)
 		}
 	})
+	t.Run("RC42 an optional worker leaves the money for the evaluation", func(t *testing.T) {
+		p := priced(0.9)
+		p.cast["planner"] = []any{costs(5, plan(0.3, sequential("writing", "article_writer"), sequential("research", "web_search")))}
+		p.cast["web_search"] = []any{costs(20, "prose")}
+		p.brief.Limits.Cost = cents(5 + 90 + 2*20 + 2) // a second call of web_search would leave 2
+		got := p.play(t)
+		require.NoError(t, got.err)
+		assert.Len(t, got.asked["web_search"], 1)
+		require.NotNil(t, got.out.Score, "%+v", got.out.Warnings)
+		assert.InDelta(t, 0.9, *got.out.Score, 0)
+	})
 	t.Run("N1 RX4 what an agent calls a budget is its failure", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["news_search"] = []any{fmt.Errorf("mine: %w", orchestrator.ErrBudget)}
