@@ -97,7 +97,7 @@ func fits(t *testing.T, s runlog.Store, e *orchestrator.Engine, id, when string)
 // the engine that works on the run and on others, while that lives, after it has died,
 // when another one has resumed the run, and behind the end.
 func TestInfoSaysWhatTheLogSays(t *testing.T) {
-	for seed := range uint64(rounds.Of(12, 60)) {
+	for seed := range uint64(rounds.Of(4, 60)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) { watchFigures(t, seed) })
 		})
