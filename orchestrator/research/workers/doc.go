@@ -26,7 +26,7 @@
 // bytes after decompression, elements, time, the text that is kept. A page that was not read
 // is in Findings.Unread.
 //
-// A feed of the search is read up to 4 MiB with 150,000 elements, nested at most 100 deep and
+// A feed of the search is read up to 4 MiB with 80,000 elements, nested at most 100 deep and
 // with at most 8 namespaces around an element. One with xml:base is not read.
 //
 // PDFium reads PDFs as WebAssembly, in a sandbox for each file, without files and network

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -50,6 +51,9 @@ func declared(n int) string {
 }
 
 func TestMeasure(t *testing.T) {
+	doc, err := os.ReadFile("../../doc.go")
+	require.NoError(t, err)
+	assert.Contains(t, string(doc), fmt.Sprintf(" %d,000 elements, nested at most %d deep", maxElements/1000, maxDepth))
 	for name, tt := range hostile {
 		t.Run(name, func(t *testing.T) {
 			require.LessOrEqual(t, len(tt.text), full)
