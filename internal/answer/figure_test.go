@@ -3,6 +3,7 @@ package answer_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestFigure(t *testing.T) {
 		{"100 %", 10, "10"},
 		{"0 %", 10, "0"},
 		{"2.5/2.5", 2.5, "2.5"},
+		{"50 %", 1e-45, "0." + strings.Repeat("0", 45) + "5"},
 		{"7/100", 10, ""},
 		{"1e1/10", 10, ""},
 		{"seven/10", 10, ""},

@@ -24,25 +24,33 @@ func (s *Shape) validate(v any) (any, error) {
 	if s.resolved == nil {
 		return v, nil
 	}
-	plain, ok := floats(v)
+	plain, ok := remake(v, float)
 	if !ok || s.resolved.Validate(plain) != nil {
 		return nil, &fault{schema: s.schema, got: v} // the validator's text is long, and not the same each time
 	}
 	return v, nil
 }
 
-// floats is a copy of v with float64s for numbers: a json.Number may stand for one that
-// takes a validator minutes to compute. It is false for a number that is too large.
-func floats(v any) (plain any, ok bool) {
+// float is a number as a float64: a json.Number may stand for one that takes a validator
+// minutes to compute. It is false for a number that is too large.
+func float(n json.Number) (any, bool) {
+	f, err := n.Float64()
+	return f, err == nil
+}
+
+// verbatim is a number as it is.
+func verbatim(n json.Number) (any, bool) { return n, true }
+
+// remake is a copy of v with what number makes of its numbers. It is false if number is.
+func remake(v any, number func(json.Number) (any, bool)) (made any, ok bool) {
 	ok = true
 	switch x := v.(type) {
 	case json.Number:
-		f, err := x.Float64()
-		return f, err == nil
+		return number(x)
 	case []any:
 		list := make([]any, len(x))
 		for i := range x {
-			if list[i], ok = floats(x[i]); !ok {
+			if list[i], ok = remake(x[i], number); !ok {
 				return nil, false
 			}
 		}
@@ -50,7 +58,7 @@ func floats(v any) (plain any, ok bool) {
 	case map[string]any:
 		object := make(map[string]any, len(x))
 		for name := range x {
-			if object[name], ok = floats(x[name]); !ok {
+			if object[name], ok = remake(x[name], number); !ok {
 				return nil, false
 			}
 		}

@@ -88,6 +88,9 @@ func (r *reading) accept(v any) (fitted any, exact bool, err error) {
 	}
 	r.dropped = nil
 	inner, wrapped := r.unwrap(v)
+	if wrapped {
+		inner, _ = remake(inner, verbatim) // tolerate changes v in place
+	}
 	if fitted, exact, err = r.tolerate(v); err == nil || !wrapped {
 		return fitted, exact, err
 	}
@@ -103,7 +106,6 @@ func (r *reading) tolerate(v any) (fitted any, exact bool, err error) {
 	if fitted, err = r.validate(v); err == nil && !r.open {
 		return fitted, true, nil
 	}
-	r.path = r.path[:0]
 	v, wrong := r.loosen(v, r.schema)
 	if wrong != nil {
 		return nil, false, wrong
@@ -179,7 +181,7 @@ func (r *reading) drop(object map[string]any, schema *jsonschema.Schema) *fault 
 
 // note keeps the name of a field that was dropped.
 func (r *reading) note(name string) {
-	name = text.Shorten(text.OneLine(strings.Join(append(slices.Clip(r.path), name), ".")), maxName)
+	name = text.Shorten(text.OneLine(strings.Join(append(r.path, name), ".")), maxName)
 	r.dropped = append(r.dropped, name)
 }
 
@@ -279,9 +281,6 @@ func Figure(words string, most float64) (json.Number, bool) {
 	} else if whole, ok := new(big.Rat).SetString(m[2]); !ok || !isNumber(m[2]) || whole.Cmp(scale) != 0 {
 		return "", false
 	}
-	digits, exact := x.FloatPrec()
-	if !exact || digits > 40 {
-		return "", false
-	}
+	digits, _ := x.FloatPrec() // exact: it is made of decimal numbers
 	return json.Number(x.FloatString(digits)), true
 }

@@ -42,6 +42,8 @@ func TestLoose(t *testing.T) {
 		{"what fits exactly comes first", `{"score":1,"why":"x"} {"score":2}`, `{"score":2}`, ""},
 		{"the most promising of those that nearly fit", `{"score":1,"why":"x"} {"score":2,"count":1,"why":"x"}`, `{"count":1,"score":2}`, "why"},
 		{"nothing to drop", `{"score":7}`, `{"score":7}`, ""},
+		{"the first of those that nearly fit as well", `{"score":1,"why":"x"} {"score":2,"how":"y"}`, `{"score":1}`, "why"},
+		{"the names of the one that is read", `{"score":1,"why":"x"} {"score":70,"how":"y"}`, `{"score":1}`, "why"},
 
 		{"N14 two wrappings", `[{"result":{"score":7}}]`, "", `the answer: want {"type":"object","required":["score"]}, got [{"result":{"score":7}}]`},
 		{"N14 a list of two", `[{"score":7},{"score":8}]`, "", `the answer: want {"type":"object","required":["score"]}, got [{"score":7},{"score":8}]`},
@@ -83,11 +85,13 @@ func TestLoose(t *testing.T) {
 func TestLooseSchemas(t *testing.T) {
 	const closed = `{"type":"object","properties":{"a":{"type":"integer"}},"additionalProperties":false}`
 	open := strings.Replace(closed, `,"additionalProperties":false`, "", 1)
+	const tuple = `{"type":"array","prefixItems":[{"type":"string"}],"items":{"type":"number","minimum":0,"maximum":10}}`
 	host := func(schema string) *answer.Shape {
 		s, err := answer.FromSchema(json.RawMessage(schema))
 		require.NoError(t, err)
 		return s
 	}
+	wrapped := host(`{"type":"object","additionalProperties":` + strings.Replace(closed, `"properties"`, `"required":["a"],"properties"`, 1) + `}`)
 	for _, tt := range []struct {
 		name    string
 		shape   *answer.Shape
@@ -105,6 +109,12 @@ func TestLooseSchemas(t *testing.T) {
 		{"a struct without fields", shapeOf[struct{}](t), `{"b":2}`, `{}`, []string{"b"}},
 		{"a bool in an object stays malformed", shapeOf[bool](t), `{"answer":true}`, ``, nil},
 		{"a list in an object", shapeOf[[]int](t), `{"answer":[1,2]}`, `[1,2]`, nil},
+		{"what fits an open schema of the program is exact", answer.MustFromSchema(strings.Replace(open, `"a":`, `"b":{},"a":`, 1)), `{"a":1} {"a":2,"b":3}`, `{"a":1}`, nil},
+		{"N14 a list of one, which is no object", shapeOf[bool](t), `[true]`, `true`, nil},
+		{"null in a string is no null", shapeOf[*int](t), `"null"`, ``, nil},
+		{"N14 what is wrapped stays as it was", wrapped, `{"r":{"A":{"a":1}}}`, `{"A":{"a":1}}`, nil},
+		{"N14 a wrapping drops nothing of what is in it", wrapped, `{"r":{"x":{"a":1},"a":{"a":2}}}`, `{"a":{"a":2},"x":{"a":1}}`, nil},
+		{"the first items of a list have schemas of their own", host(`{"type":"object","properties":{"n":` + tuple + `},"additionalProperties":false}`), `{"n":["8/10",7],"x":1}`, `{"n":["8/10",7]}`, []string{"x"}},
 		{"a list keeps its only item", shapeOf[[]int](t), `[1]`, `[1]`, nil},
 		{"a bound of its own", host(`{"type":"number","minimum":1,"maximum":10}`), `"8/10"`, ``, nil},
 		{"a text that is also a figure", host(`{"type":["string","number"],"minimum":0,"maximum":10}`), `"8/10"`, `"8/10"`, nil},
