@@ -54,6 +54,7 @@ func TestAdapt(t *testing.T) {
 		{"H89 from below the range into it", 20, ten(100), 40},
 		{"H89 from above the range into it", 100, ten(100), 90},
 		{"H89 mean of all scores", 60, []float64{60, 80, 60, 80, 60, 80, 60, 80, 60, 100}, 62}, // 720/10 - 10
+		{"H89 six decimals", 61.23456789, ten(20), 56.234568},
 		{"H46 no gate stays no gate", 0, ten(90), 0},
 	}
 	for _, tt := range tests {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,6 +103,27 @@ func TestAsk(t *testing.T) {
 			assert.Contains(t, asked[1].Prompt, "people", "what was malformed is work")
 			assert.Equal(t, asked[1].Prompt, asked[2].Prompt)
 			assert.Equal(t, asked[1].History, asked[2].History)
+		})
+	})
+	t.Run("N15 each repair is a call of its own, and is told only of the answer before it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			says := []string{`{"name":"Rome"}`, `{"people":3}`, `{"name":"Rome","people":3}`}
+			var asked []agent.Request
+			keys := map[string]bool{}
+			a := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+				asked, keys[agent.InfoFrom(ctx).Key] = append(asked, req), true
+				return agent.Response{Text: says[len(asked)-1], Fallbacks: []agent.Fallback{{Model: fmt.Sprint("m", len(asked))}}}, nil
+			})
+			got, err := askFor[city](t, a, agent.Request{Prompt: "a city", Input: json.RawMessage(`{"in":"Italy"}`), Limits: agent.Limits{Repairs: 2}})
+			require.NoError(t, err)
+			require.Len(t, asked, 3)
+			assert.Len(t, keys, 3)
+			assert.Contains(t, asked[1].Prompt, `"people"`)
+			assert.Contains(t, asked[2].Prompt, `want {"required":["name"]}`)
+			assert.NotContains(t, asked[2].Prompt, "Rome", "what was wrong before is in the History")
+			assert.JSONEq(t, `{"in":"Italy"}`, string(asked[2].Input))
+			assert.Len(t, asked[2].History, 4, "each question and answer once")
+			assert.Equal(t, []agent.Fallback{{Model: "m1"}, {Model: "m2"}, {Model: "m3"}}, got.Resp.Fallbacks, "of all calls")
 		})
 	})
 	t.Run("as many repairs as wanted", func(t *testing.T) {

@@ -183,7 +183,7 @@ func (w *refining[T]) try(c *Context) (over bool, err error) {
 		}
 		return true, ending(err)
 	}
-	decision := w.GateBy.Decide(grading.Standing{Score: try.Score, Before: w.scores, Try: try.Tries})
+	decision := w.GateBy.Decide(grading.Standing{Score: try.Score, Before: slices.Clone(w.scores), Try: try.Tries})
 	if !slices.Contains([]grading.Decision{grading.Accept, grading.Revise, grading.Discard}, decision) {
 		return true, brokenRule("the gate of a Refinement decided %q, want accept, revise or discard", decision)
 	}
@@ -201,7 +201,7 @@ func (w *refining[T]) keep(try Refined[T]) {
 		try.Failures = w.best.Failures
 		w.best = try
 	}
-	w.scores = append(slices.Clip(w.scores), try.Score) // a gate may have kept the others
+	w.scores = append(w.scores, try.Score)
 }
 
 // fail keeps a failure for the host.

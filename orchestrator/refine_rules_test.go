@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -93,6 +94,46 @@ func TestRefineByRules(t *testing.T) {
 		require.ErrorIs(t, err, agent.ErrRefused, "it is final")
 		assert.Equal(t, 1, out.Tries)
 	})
+	t.Run("rules see each try, and what passes wins over what has the higher score", func(t *testing.T) {
+		works := []float64{70, 0, 60, 50}
+		var before [][]float64
+		var numbers []int
+		var told []orchestrator.Try
+		out, err := orchestrator.Refine(nil, orchestrator.Refinement[float64]{
+			Try: func(_ *orchestrator.Context, last orchestrator.Refined[float64]) (float64, error) {
+				if works[last.Tries] == 0 {
+					return 0, errors.New("oops")
+				}
+				return works[last.Tries], nil
+			},
+			Grade: func(_ *orchestrator.Context, v float64) (verdict, error) {
+				return verdict{Score: v, Feedback: fmt.Sprint("more than ", v)}, nil
+			},
+			GateBy: grading.GateWith(func(s grading.Standing) grading.Decision {
+				numbers, before = append(numbers, s.Try), append(before, slices.Clone(s.Before))
+				clear(s.Before) // it gets a copy
+				if s.Try == 4 {
+					return grading.Accept
+				}
+				return grading.Discard
+			}),
+			Retrier: orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+				assert.Equal(t, orchestrator.Working{Role: "refine"}, of)
+				told = tries
+				return orchestrator.Again{Retry: true, Agent: fmt.Sprint("agent", len(tries))}
+			}),
+		})
+		require.NoError(t, err)
+		assert.InDelta(t, 50, out.Value, 0)
+		assert.True(t, out.Pass)
+		assert.Equal(t, []int{1, 3, 4}, numbers)
+		assert.Equal(t, [][]float64{nil, {70}, {70, 60}}, before)
+		assert.Equal(t, []orchestrator.Try{
+			{Score: new(70.0), Decision: "discard", Feedback: "more than 70"},
+			{Agent: "agent1", Err: errors.New("oops")},
+			{Agent: "agent2", Score: new(60.0), Decision: "discard", Feedback: "more than 60"},
+		}, told)
+	})
 	t.Run("a Retrier that never says no ends after 100 tries", func(t *testing.T) {
 		n, asked := 0, 0
 		out, err := orchestrator.Refine(nil, orchestrator.Refinement[int]{
@@ -102,7 +143,7 @@ func TestRefineByRules(t *testing.T) {
 				assert.Len(t, tries, asked)
 				assert.InDelta(t, 1.0, *tries[0].Score, 0)
 				assert.Equal(t, "revise", tries[asked-1].Decision)
-				tries[0] = orchestrator.Try{Score: new(1.0)} // it may keep and change what it gets
+				tries[0] = orchestrator.Try{} // it may keep and change what it gets
 				return orchestrator.Again{Retry: true}
 			}),
 			Try:   func(*orchestrator.Context, orchestrator.Refined[int]) (int, error) { n++; return n, nil },

@@ -145,6 +145,7 @@ func TestAttempts(t *testing.T) {
 		{"as long as the error asks for", orchestrator.Attempts{Max: 9, Wait: time.Second}, 0, times(1, slow), again(time.Minute)},
 		{"also without a wait of its own", orchestrator.Attempts{Max: 9}, 0, times(1, slow), again(time.Minute)},
 		{"but not longer than the longest", orchestrator.Attempts{Max: 9, Longest: 2 * time.Second}, 0, times(1, slow), again(2 * time.Second)},
+		{"but not sooner than its own wait", orchestrator.Attempts{Max: 9, Wait: time.Hour}, 0, times(1, slow), again(time.Hour)},
 		{"an earlier error does not count", orchestrator.Attempts{Max: 9}, 0, []orchestrator.Try{{Err: slow}, {Score: new(3.0)}}, again(0)},
 		{"all errors are tried again", orchestrator.Attempts{Max: 9}, 0, times(1, agent.ErrRefused), again(0)},
 		{"Final: a final one is not", orchestrator.Attempts{Max: 9, Final: true}, 0, times(1, agent.ErrRefused), no},

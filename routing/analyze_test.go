@@ -71,7 +71,7 @@ func TestComplexity(t *testing.T) {
 func TestAnalyze(t *testing.T) {
 	films := routing.Rules{
 		Skills:   []string{"plot", "Voice Acting", "theme", "plot", "Plot"},
-		Synonyms: map[string][]string{"VOICE_acting": {"dubbing", "sound-over"}, "cooking": {"bread"}},
+		Synonyms: map[string][]string{"VOICE_acting": {"dubbing", "sound-over"}, "voice acting": {"lip sync"}, "cooking": {"bread"}},
 	}
 	tests := []struct {
 		name, text string
@@ -93,6 +93,14 @@ func TestAnalyze(t *testing.T) {
 		{
 			"HC36 a synonym", "needs sound over bread", films,
 			routing.Analysis{Words: 4, Complexity: routing.Simple, ComplexTerms: []string{}, Skills: []string{"Voice Acting"}, Estimate: 1},
+		},
+		{
+			"HC36 synonyms under two spellings of a skill", "dubbing", films,
+			routing.Analysis{Words: 1, Complexity: routing.Simple, ComplexTerms: []string{}, Skills: []string{"Voice Acting"}, Estimate: 1},
+		},
+		{
+			"HC36 a synonym under another spelling", "lip-sync", films,
+			routing.Analysis{Words: 1, Complexity: routing.Simple, ComplexTerms: []string{}, Skills: []string{"Voice Acting"}, Estimate: 1},
 		},
 		{
 			"HC36 no skills", "a plot",

@@ -188,7 +188,7 @@ func TestSliceEndsBeforeATurnThatFails(t *testing.T) {
 		t.Helper()
 		return agent.LLM{Model: fake.New(t, answers...), Tools: []agent.Tool{wait(t)}}.Call(t.Context(), req)
 	}
-	t.Run("transiently", func(t *testing.T) {
+	t.Run("N15 transiently, and the model is not told", func(t *testing.T) {
 		resp, err := call(t, sliced, asks, fails(providers.RateLimited))
 		require.NoError(t, err)
 		assert.True(t, resp.More)

@@ -201,3 +201,24 @@ func TestFaultsInOrder(t *testing.T) {
 	f.Add("N is %d", 2)
 	require.EqualError(t, f.Err(), "B is \"x\"\nA is 1\nN is 2")
 }
+
+// A number of further tries is read as one of all tries, and only where that is not set.
+func TestMaxRetries(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"attempts":0,"maxRetries":3}`: "4", `{"maxRetries":0}`: "1", `{"maxRetries":-2}`: "-2", `{"maxRetries":9223372036854775807}`: "9223372036854775807",
+		`{"attempts":2,"maxRetries":1}`: "maxRetries is set beside attempts, want one of them",
+	} {
+		var read struct {
+			Attempts int             `json:"attempts"`
+			Further  team.MaxRetries `json:"maxRetries"`
+		}
+		read.Further.Attempts = &read.Attempts
+		var got string
+		if err := team.Decode([]byte(data), &read); err != nil {
+			got = err.Error()
+		} else {
+			got = fmt.Sprint(read.Attempts)
+		}
+		assert.Equal(t, want, got, "N21 %s", data)
+	}
+}

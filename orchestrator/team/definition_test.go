@@ -184,7 +184,7 @@ func TestNewTeamWithItsOwnRun(t *testing.T) {
 			s.Outcome, s.Asked = &out.Outcome, cfg.Agents.Critic
 			r, c := team.Begin(c, s)
 			out.Text, err = r.Prompts.Fill("say.tmpl", in.Word)
-			out.Status = orchestrator.Partial
+			out.Status = orchestrator.OutOfBudget // a team may say it itself
 			out.Unverified = append(s.Agents, s.Team, fmt.Sprint(s.Limits.Cost))
 			r.End(c, err, nil)
 			return out, s.Permit.Allow(c, orchestrator.Move{})
@@ -197,7 +197,7 @@ func TestNewTeamWithItsOwnRun(t *testing.T) {
 	assert.Equal(t, map[string]string{"judge": "Agents.Critic"}, flow.Roles)
 	out, _, err := flowtest.New(flow, order{Word: "sword", Limits: team.Limits{Cost: 2 * providers.USD}}, func(testing.TB) agent.Roster { return agent.Roster{"judge": nil, "zoe": nil} }).Run(t)
 	require.ErrorContains(t, err, "refused", "the Permit of the rules")
-	assert.Equal(t, orchestrator.Partial, out.Status)
+	assert.Equal(t, orchestrator.OutOfBudget, out.Status)
 	assert.Equal(t, "judge", out.Asked)
 	assert.Contains(t, out.Text, "SWO")
 	assert.NotContains(t, out.Text, "SWOR")

@@ -20,6 +20,7 @@ func TestLimits(t *testing.T) {
 	assert.Equal(t, team.Limits{Cost: providers.Dollars(1), Calls: orchestrator.None, Tokens: 9, Time: time.Hour, AllowUnpriced: true, Estimate: 3}, got)
 	assert.Equal(t, orchestrator.Budget{Cost: providers.Dollars(1), Tokens: 9, Wall: time.Hour, AllowUnpriced: true}, got.Budget(), "None is no limit")
 	assert.Equal(t, orchestrator.Budget{}, team.Limits{}.Budget())
+	assert.True(t, config.Or(input).AllowUnpriced)
 	require.EqualError(t, team.Check(struct{ Limits team.Limits }{team.Limits{Cost: -2, Time: -time.Second, Tokens: orchestrator.None}}),
 		"Limits.Cost is -0.000000002, want 0 or more\nLimits.Time is -1s, want 0s or more")
 }

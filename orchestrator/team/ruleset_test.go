@@ -66,6 +66,9 @@ func TestFillRules(t *testing.T) {
 	assert.Equal(t, strict{Names: []string{"n"}}, got.Gates.Work, "a zero is a zero, and it is a copy")
 	assert.Equal(t, own{At: new(2)}, got.Gates.Plans, "the host's own is used as it is")
 	assert.Equal(t, []string{"ann", "bob"}, team.RuleAgents(got))
+	byDefault := defaults()
+	team.FillRules(ruleset{}, byDefault).Router.(weights)["a"] = 2 //nolint:errcheck // it is of that type
+	assert.Equal(t, defaults(), byDefault, "a default is a copy, too")
 	f := &team.Faults{}
 	got.Gates.Work = strict{Margin: -1}
 	f.Rules("Rules", got)

@@ -168,18 +168,27 @@ func TestRetrierNeverEnds(t *testing.T) {
 func TestRules(t *testing.T) {
 	for _, tt := range []struct {
 		name, message string
-		rule          func() (int, error)
+		rule          func(c *orchestrator.Context) (int, error)
 	}{
-		{"errs", "Rules.Gate: no", func() (int, error) { return 0, errors.New("no") }},
-		{"panics", "Rules.Gate panicked: oh", func() (int, error) { panic("oh") }},
+		{"errs", "Rules.Gate: no", func(*orchestrator.Context) (int, error) { return 0, errors.New("no") }},
+		{"panics", "Rules.Gate panicked: oh", func(*orchestrator.Context) (int, error) { panic("oh") }},
+		{"is cut by the end of the run", "", func(c *orchestrator.Context) (int, error) { return 0, c.Sleep(time.Hour) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out := &orchestrator.Outcome{}
 			flow := orchestrator.Flow[int, int]{Name: "rule", Do: func(c *orchestrator.Context, _ int) (int, error) {
-				r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: out})
-				return team.Rule(r, c, "poet", "Rules.Gate", tt.rule)
+				r, c := team.Begin(c, team.Start{Team: "poetry", Outcome: out, Limits: team.Limits{Time: time.Minute}})
+				_, err := team.Rule(r, c, "poet", "Rules.Gate", func() (int, error) { return tt.rule(c) })
+				assert.Equal(t, tt.message == "", team.Broke(c, err))
+				return 0, err
 			}}
 			_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{} }).Run(t)
+			if tt.message == "" {
+				require.ErrorIs(t, err, orchestrator.ErrBudget)
+				require.NotErrorIs(t, err, agent.Code("poetry/rule"))
+				assert.Empty(t, out.Warnings)
+				return
+			}
 			require.ErrorIs(t, err, agent.Code("poetry/rule"))
 			require.EqualError(t, err, tt.message)
 			assert.Equal(t, []orchestrator.Warning{{Code: "poetry/rule", Who: "poet", Message: tt.message}}, out.Warnings)
@@ -259,7 +268,7 @@ func TestSelectAgainAndPart(t *testing.T) {
 	}
 	retries := orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
 		tries[0].Agent = "changed"
-		return orchestrator.Again{Retry: true, Agent: of.Group}
+		return orchestrator.Again{Retry: of.Role != "done", Agent: of.Group}
 	})
 	out := &orchestrator.Outcome{}
 	flow := orchestrator.Flow[int, []string]{Name: "rule", Do: func(c *orchestrator.Context, _ int) (texts []string, _ error) {
@@ -275,6 +284,9 @@ func TestSelectAgainAndPart(t *testing.T) {
 			texts = append(texts, fmt.Sprint(again.Agent, " ", err))
 			assert.Equal(t, "ann", tries[0].Agent, "a Retrier gets a copy")
 		}
+		no, err := team.Again(r, c, retries, orchestrator.Working{Role: "done", Group: "dan"}, []orchestrator.Try{{}})
+		require.NoError(t, err, "who does not work need not be known")
+		assert.False(t, no.Retry)
 		assert.Empty(t, whole.Outcome.Warnings)
 		assert.Len(t, r.Outcome.Warnings, 5)
 		whole.Warn(c, "poetry/long", "", "two\nlines")
@@ -443,6 +455,9 @@ func TestMachine(t *testing.T) {
 		var nth []int
 		r, c := team.Begin(c, team.Start{Team: "light", Outcome: &orchestrator.Outcome{}, Permit: orchestrator.PermitFunc(func(_ *orchestrator.Context, m orchestrator.Move) error {
 			nth = append(nth, m.Nth)
+			if m.Event == "break" {
+				return errors.New("no")
+			}
 			return nil
 		})})
 		var shown phase
@@ -453,7 +468,11 @@ func TestMachine(t *testing.T) {
 			assert.Equal(t, phase("green"), m.Phase())
 			m.Fire(c, "stop")
 		}
-		assert.Equal(t, []int{1, 2}, nth)
+		require.NoError(t, team.NewMachine(r, "street/3", lights, new(phase)).Go(c, "go"))
+		assert.Equal(t, []int{1, 2, 1}, nth, "counted by path")
+		require.Error(t, m.Go(c, "break"))
+		assert.Equal(t, "1", r.Outcome.Warnings[0].Who)
+		m.Fire(c, "wait") // it changes nothing
 		m.Emit(c, "light.street.told", nil)
 		assert.False(t, m.Over())
 		m.Fire(c, "break")
@@ -472,7 +491,7 @@ func TestMachine(t *testing.T) {
 	for _, rec := range records {
 		told[rec.Kind] = string(rec.Data)
 	}
-	assert.Equal(t, `{"path":"street/1","moves":["red -go-> green","green -stop-> red","red -go-> green","green -stop-> red"]}`, told["light.street.told"])
+	assert.Equal(t, `{"path":"street/1","moves":["red -go-> green","green -stop-> red","red -go-> green","green -stop-> red","red -wait-> red"]}`, told["light.street.told"])
 	assert.Equal(t, `{"warning":{"code":"light/dark","who":"street/1","message":"it is dark"}}`, told["light.warning.raised"], "moves of parts are not those of the run")
 }
 

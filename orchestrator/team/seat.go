@@ -78,7 +78,7 @@ type Hooks struct {
 // Reply is what came of asking.
 type Reply[A any] struct {
 	Value    A               // the answer; zero beside an error
-	Text     string          // last text of the agent, or its data: also of an answer that could not be used
+	Text     string          // text of the last try, or its data, also of an answer that could not be used; "": the call failed
 	Response agent.Response  // last response
 	Usage    providers.Usage // usage of all tries, failed ones included
 	Tries    int             // number of tries
@@ -122,7 +122,7 @@ func (s Seat[A]) Call(c *orchestrator.Context, r *Run, data any) (reply Reply[A]
 // tries asks until there is an answer or the Retrier wants no more.
 func (s Seat[A]) tries(c *orchestrator.Context, r *Run, reply *Reply[A], read func(agent.Response) (A, error)) error {
 	var tries []orchestrator.Try
-	member := s.Agent
+	member, first, told := s.Agent, s.Request.Prompt, ""
 	for {
 		reply.Tries++
 		err := s.try(c, r, reply, member, read)
@@ -139,9 +139,13 @@ func (s Seat[A]) tries(c *orchestrator.Context, r *Run, reply *Reply[A], read fu
 			return cmp.Or(failed, err)
 		}
 		member = cmp.Or(again.Agent, s.Agent)
-		if again.Feedback != "" {
-			s.Request.Prompt += "\n\n" + again.Feedback
+		if again.Fresh {
+			told = ""
 		}
+		if again.Feedback != "" {
+			told = "\n\n" + again.Feedback
+		}
+		s.Request.Prompt = first + told
 		if s.On.Wait != nil {
 			again.After = s.On.Wait(again.After)
 		}

@@ -1,8 +1,10 @@
 package team_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -84,6 +86,9 @@ func TestSeat(t *testing.T) {
 	_, requests = ask(t, seat, team.Limits{Estimate: 7}, `{"steps":[]}`)
 	assert.Equal(t, "Plan something.", requests[0].Prompt)
 	assert.EqualValues(t, 9, requests[0].Limits.Estimate)
+	seat.Request.Limits.Estimate = orchestrator.None
+	_, requests = ask(t, seat, team.Limits{Estimate: 7}, `{"steps":[]}`)
+	assert.Zero(t, requests[0].Limits.Estimate, "none")
 }
 
 func TestSeatReads(t *testing.T) {
@@ -97,6 +102,13 @@ func TestSeatReads(t *testing.T) {
 	length, requests := ask(t, own, team.Limits{}, "1234")
 	assert.Equal(t, 4, length.reply.Value)
 	assert.Nil(t, requests[0].Output)
+	own.Check = func(n int) error { return fmt.Errorf("%d is too long", n) }
+	length, requests = ask(t, own, team.Limits{}, "1234", "")
+	require.ErrorIs(t, length.err, orchestrator.ErrMalformed)
+	assert.Contains(t, requests[1].Prompt, "4 is too long", "an answer that Read has found is checked, too")
+	own.Check = nil
+	length, _ = ask(t, own, team.Limits{}, "")
+	require.ErrorIs(t, length.err, team.ErrSilent, "also if Read takes it")
 
 	schema := planner[map[string]int]()
 	schema.Request.Output = json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)
@@ -150,6 +162,12 @@ func TestSeatRetries(t *testing.T) {
 	assert.Len(t, requests, 3)
 	got, _ = ask(t, seat, team.Limits{}, boom, "", boom)
 	require.EqualError(t, got.err, "boom", "the last error")
+	refuses := seat
+	refuses.Check = func(string) error { return errors.New("no") }
+	refuses.Request.Limits.Repairs, refuses.Working.Max = orchestrator.None, 2
+	got, _ = ask(t, refuses, team.Limits{}, "Nearly", boom)
+	require.EqualError(t, got.err, "boom")
+	assert.Empty(t, got.reply.Text, "that of the last try, which has none")
 	got, _ = ask(t, seat, team.Limits{Calls: 1}, boom)
 	require.ErrorIs(t, got.err, orchestrator.ErrBudget)
 	assert.True(t, orchestrator.IsOver(got.err), "the end of the run ends the tries")
@@ -184,16 +202,62 @@ func TestSeatHooks(t *testing.T) {
 	assert.Equal(t, "Plan a party. Soon.", requests[1].Prompt, "the hook gets the request as it was")
 	assert.Len(t, used, 2)
 	assert.Equal(t, []time.Duration{time.Hour}, waits)
+	assert.JSONEq(t, `{"who":"lead","try":2,"wait":"1s","text":"in our words","step":3}`, got.data[2])
 	assert.JSONEq(t, `{"who":"lead","try":1,"text":"in our words","usage":{"calls":1},"step":3}`, got.data[1])
+
+	seat.Retrier, seat.On = nil, team.Hooks{After: func(*orchestrator.Context, providers.Usage, error) error { return errors.New("too dear") }}
+	got, _ = ask(t, seat, team.Limits{}, "Done")
+	require.EqualError(t, got.err, "too dear")
+	assert.Empty(t, got.reply.Value, "there is none beside an error")
+	assert.Equal(t, "Done", got.reply.Text)
 
 	seat.On = team.Hooks{Quiet: true, Before: func(c *orchestrator.Context, _ *agent.Request) (*orchestrator.Context, error) {
 		return c, errors.New("too late")
 	}}
-	seat.Retrier = nil
 	got, requests = ask(t, seat, team.Limits{})
 	require.EqualError(t, got.err, "too late")
 	assert.Empty(t, requests)
 	assert.Empty(t, got.events)
+}
+
+// A host's Retrier says who makes each try and what it is told. It learns of each try what it
+// came to.
+func TestSeatTriesAsARetrierSays(t *testing.T) {
+	type call struct{ who, prompt string }
+	says := []orchestrator.Again{{Retry: true, Agent: "other", Feedback: "One."}, {Retry: true, Feedback: "Two."}, {Retry: true}, {Retry: true, Agent: "other", Fresh: true}, {}}
+	var told []orchestrator.Try
+	seat := team.Seat[string]{Who: "lead", Agent: "planner", Request: agent.Request{Prompt: "Plan.\n"}, Working: orchestrator.Working{Role: "leader", ID: "ann", Max: 7}}
+	seat.Retrier = orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
+		assert.Equal(t, seat.Working, of)
+		told = tries
+		return says[len(tries)-1]
+	})
+	flow := orchestrator.Flow[int, int]{Name: "seat", Do: func(c *orchestrator.Context, _ int) (int, error) {
+		r, c := team.Begin(c, team.Start{Team: "party", Outcome: &orchestrator.Outcome{}, Agents: []string{"other"}})
+		_, err := seat.Ask(c, r, nil)
+		return 0, err
+	}}
+	var calls []call
+	keys := map[string]bool{}
+	busy := agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		info := agent.InfoFrom(ctx)
+		calls, keys[info.Key] = append(calls, call{info.Agent, req.Prompt}), true
+		return agent.Response{}, fmt.Errorf("POST https://models.example: 400, request %d", len(calls))
+	})
+	_, _, err := flowtest.New(flow, 0, func(testing.TB) agent.Roster { return agent.Roster{"planner": busy, "other": busy} }).Run(t)
+	require.ErrorContains(t, err, "request 5", "the last error")
+	assert.Equal(t, []call{
+		{"planner", "Plan.\n"}, {"other", "Plan.\n\n\nOne."}, {"planner", "Plan.\n\n\nTwo."}, {"planner", "Plan.\n\n\nTwo."}, {"other", "Plan.\n"},
+	}, calls, "N15 nothing that is technical, and advice in the place of the one before")
+	assert.Len(t, keys, 5, "N15 each try is a request of its own")
+	require.Len(t, told, 5)
+	for i, try := range told {
+		assert.Equal(t, calls[i].who, try.Agent)
+		assert.ErrorContains(t, try.Err, fmt.Sprint("request ", i+1))
+	}
+
+	got, _ := ask(t, team.Seat[string]{Agent: "planner", Prompt: "plan.tmpl", Retrier: orchestrator.RetrierFunc(func(orchestrator.Working, []orchestrator.Try) orchestrator.Again { panic("oh") })}, team.Limits{}, errors.New("busy"))
+	require.EqualError(t, got.err, "Rules.Retrier panicked: oh", "a rule that fails ends the tries")
 }
 
 func TestSeatFaults(t *testing.T) {

@@ -25,6 +25,7 @@ var lights = fsm.MustNew(fsm.Definition[phase, string, string]{
 	Rules: []fsm.Rule[phase, string, string]{
 		{On: "go", From: []phase{"red"}, To: "green"},
 		{On: "stop", From: []phase{"green"}, To: "red"},
+		{On: "wait", From: []phase{"red"}, To: "red"},
 		{On: "break", To: "off"},
 	},
 })
