@@ -21,28 +21,29 @@ var choiceWanted = json.RawMessage(`{"type":"object","required":["idea_id","reas
 	`"idea_id":{"type":"string"},"reason":{"type":"string"}}}`)
 
 var (
-	choiceIn    = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":["string","integer"]}}}`)
+	choiceIn    = answer.MustFromSchema(`{"type":"object","required":["idea_id"],"properties":{"idea_id":{"type":["string","integer"]},"reason":{}}}`)
 	errNoChoice = errors.New(`it does not name exactly one idea: want {"idea_id":"idea-1","reason":"..."} with the ID of one of them`)
 )
 
 // choice is the leader's choice in JSON.
 type choice struct {
-	ID     any    `json:"idea_id"` //nolint:tagliatelle // prompts call the field so
-	Reason string `json:"reason"`
+	ID     any `json:"idea_id"` //nolint:tagliatelle // prompts call the field so
+	Reason any `json:"reason"`
 }
 
-// choiceOf reads a choice in JSON; the zero value if the text has none.
-func choiceOf(text string) (made choice) {
-	if found, err := choiceIn.Find(nil, text); err == nil {
-		_ = json.Unmarshal(found, &made) // it fits the schema
+// choiceOf reads a choice in JSON; the zero value if the text has none. extra has the names of
+// the fields that are left out.
+func choiceOf(text string) (made choice, extra []string) {
+	if found, names, err := choiceIn.Loose(nil, text); err == nil {
+		_, extra = json.Unmarshal(found, &made), names // it fits the schema
 	}
-	return made
+	return made, extra
 }
 
-// named is the one idea that the leader's text names: by the field idea_id; or by IDs and
+// named is the one idea that the leader's text names: by the choice that it made; or by IDs and
 // whole titles anywhere in it, if they all mean one idea. nil: none, or several.
-func named(text string, ideas []Idea) *Idea {
-	if made := choiceOf(text); made.ID != nil {
+func named(text string, made choice, ideas []Idea) *Idea {
+	if made.ID != nil {
 		if idea := byID(fmt.Sprint(made.ID), ideas); idea != nil {
 			return new(*idea)
 		}
@@ -130,7 +131,8 @@ var choiceForm = regexp.MustCompile(`\{[^{}]*"idea_id"[^{}]*\}`)
 
 // choiceInWords returns the words about a choice: its reason, and what stands beside the JSON.
 func choiceInWords(text string) string {
-	reason := strings.TrimSpace(choiceOf(text).Reason)
+	made, _ := choiceOf(text)
+	reason := textOf(made.Reason)
 	beside := choiceForm.ReplaceAllString(unfence(text), "")
 	if reason != "" && strings.Contains(beside, `"idea_id"`) { // JSON with braces in its reason
 		beside = ""

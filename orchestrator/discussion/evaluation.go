@@ -58,13 +58,13 @@ var errNoEvaluations = errors.New(`there is no JSON object with "evaluations", o
 
 // parseEvaluations reads the evaluations in an answer, with marks of these names: a JSON
 // object with "evaluations", or a bare list, also in a fence or inside of prose. It is an
-// error if none is rated.
-func parseEvaluations(text string, names []string) ([]Evaluation, error) {
-	items, err := evaluationsIn(names).entries(text)
+// error if none is rated. extra has the names of the fields that are left out.
+func parseEvaluations(text string, names []string) (all []Evaluation, extra []string, err error) {
+	items, extra, err := evaluationsIn(names).entries(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := make([]Evaluation, len(items))
+	all = make([]Evaluation, len(items))
 	for i, item := range items {
 		e := &all[i]
 		*e = Evaluation{
@@ -97,9 +97,9 @@ func parseEvaluations(text string, names []string) ([]Evaluation, error) {
 		}
 	}
 	if !slices.ContainsFunc(all, func(e Evaluation) bool { return e.rated(names) }) {
-		return nil, errNoEvaluations
+		return nil, nil, errNoEvaluations
 	}
-	return all, nil
+	return all, extra, nil
 }
 
 // listOf is a list of texts, or one text alone.
@@ -119,19 +119,19 @@ func listOf(v any) []string {
 
 // readEvaluations is parseEvaluations, with an error if none that is rated is of one of the
 // ideas that were asked about, of all.
-func readEvaluations(text string, names []string, all, asked []Idea) ([]Evaluation, error) {
-	found, err := parseEvaluations(text, names)
+func readEvaluations(text string, names []string, all, asked []Idea) (found []Evaluation, extra []string, err error) {
+	found, extra, err = parseEvaluations(text, names)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ids := idsOf(asked)
 	if slices.ContainsFunc(found, func(e Evaluation) bool {
 		idea := e.of(all)
 		return e.rated(names) && idea != nil && slices.Contains(ids, idea.ID)
 	}) {
-		return found, nil
+		return found, extra, nil
 	}
-	return nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
+	return nil, nil, fmt.Errorf(`no evaluation with a score is of one of the ideas: want as "idea_id" one of %s`, strings.Join(ids, ", "))
 }
 
 func idsOf(ideas []Idea) []string {

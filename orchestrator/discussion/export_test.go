@@ -8,13 +8,17 @@ import (
 	"github.com/convene-go/convene/orchestrator/team"
 )
 
-// What tests of the pure parts use.
-var (
-	ParseIdeas = parseIdeas
-)
+// The readers of answers, without the names of extra fields.
+func ParseIdeas(text string) ([]Idea, error) {
+	ideas, _, err := parseIdeas(text)
+	return ideas, err
+}
 
 // ParseEvaluations reads an answer with the marks of the default Scorer.
-func ParseEvaluations(text string) ([]Evaluation, error) { return parseEvaluations(text, criteria) }
+func ParseEvaluations(text string) ([]Evaluation, error) {
+	found, _, err := parseEvaluations(text, criteria)
+	return found, err
+}
 
 // Ranking returns ideas by rank. It gives them new IDs.
 func Ranking(ideas []Idea) []Idea {

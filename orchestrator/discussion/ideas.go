@@ -25,21 +25,22 @@ var (
 )
 
 // parseIdeas reads the ideas in an answer: a JSON object with "ideas", or a bare list,
-// also in a fence or inside of prose. Only Title, Description and Category are set. Ideas
-// without a title are included; it is an error if none has one.
-func parseIdeas(text string) ([]Idea, error) {
-	items, err := ideasIn.entries(text)
+// also in a fence or inside of prose. Only Title, Description and Category are set; extra has
+// the names of further fields. Ideas without a title are included; it is an error if none has
+// one.
+func parseIdeas(text string) (ideas []Idea, extra []string, err error) {
+	items, extra, err := ideasIn.entries(text)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ideas := make([]Idea, len(items))
+	ideas = make([]Idea, len(items))
 	for i, item := range items {
 		ideas[i] = Idea{Title: textOf(item["title"]), Description: textOf(item["description"]), Category: textOf(item["category"])}
 	}
 	if !slices.ContainsFunc(ideas, func(i Idea) bool { return i.Title != "" }) {
-		return nil, errNoIdeas
+		return nil, nil, errNoIdeas
 	}
-	return ideas, nil
+	return ideas, extra, nil
 }
 
 // textOf is a text or a number as text; "" for anything else.
@@ -57,9 +58,9 @@ func textOf(v any) string {
 func (r *run) propose(c *orchestrator.Context, t turn) (Message, error) {
 	var ideas []Idea
 	t.output = ideasWanted
-	t.read = func(text string) (err error) {
-		ideas, err = parseIdeas(text)
-		return err
+	t.read = func(text string) (extra []string, err error) {
+		ideas, extra, err = parseIdeas(text)
+		return extra, err
 	}
 	m, err := r.try(c, t)
 	r.addIdeas(c, t.by, ideas)

@@ -35,19 +35,20 @@ func anyOf(names ...string) map[string]any {
 }
 
 // entries returns the objects of the list in an answer: under its name, or without one.
-// Numbers are as they were written.
-func (l list) entries(text string) ([]map[string]any, error) {
-	found, _, err := l.inside.Loose(nil, text)
+// Numbers are as they were written. extra has the names of the fields that were left out.
+func (l list) entries(text string) (entries []map[string]any, extra []string, err error) {
+	found, extra, err := l.inside.Loose(nil, text)
 	if err == nil {
 		object, err := answer.Decode[map[string]json.RawMessage](found)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found = object[l.name]
-	} else if bare, _, none := l.bare.Loose(nil, text); none == nil {
-		found = bare
+	} else if bare, more, none := l.bare.Loose(nil, text); none == nil {
+		found, extra = bare, more
 	} else {
-		return nil, fmt.Errorf("want a JSON object with %q: %w", l.name, err)
+		return nil, nil, fmt.Errorf("want a JSON object with %q: %w", l.name, err)
 	}
-	return answer.Decode[[]map[string]any](found)
+	entries, err = answer.Decode[[]map[string]any](found)
+	return entries, extra, err
 }

@@ -1,6 +1,7 @@
 package discussion_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -43,6 +44,22 @@ func TestLooseAnswers(t *testing.T) {
 		assert.Equal(t, []string{"answer/extra-fields"}, p.warned())
 		assert.Equal(t, ideation, p.out.Warnings[0].Who)
 	})
+	for who, answers := range map[discussion.Role][2]string{
+		discussion.TeamLeader: {scores(7, 8), `{"idea_id":"idea-1","reason":"cheap","confidence":1}`},
+		discussion.Moderator:  {`{"evaluations":[{"idea_id":"idea-1","score":70,"confidence":1},{"idea_id":"idea-2","score":8}]}`, `{"idea_id":"idea-1","reason":"cheap"}`},
+	} {
+		t.Run("N14 extra fields of the "+string(who), func(t *testing.T) {
+			d := judged(2, answers[0])
+			d.cast[discussion.TeamLeader] = []any{"go", "so far", answers[1]}
+			p := d.play(t)
+			require.NoError(t, p.err)
+			i := slices.Index(p.warned(), "answer/extra-fields")
+			require.GreaterOrEqual(t, i, 0, "also beside a mark that does not count")
+			assert.Contains(t, p.out.Warnings[i].Message, "confidence")
+			assert.Equal(t, string(who), p.out.Warnings[i].Who)
+			assert.Equal(t, "Alpha", titleOf(p.out.LeaderChoice))
+		})
+	}
 	t.Run("N14 names in another spelling, of entries and of marks too", func(t *testing.T) {
 		d := judged(2, `{"Evaluations":[{"ideaId":"idea-1","Score":7},{"idea-id":"idea-2","Criteria":{"Feasibility":8,"INNOVATION":8,"impact":8,"Clarity":8,"completeness":8}}]}`)
 		d.cast[discussion.Ideation] = []any{`{"Ideas":[{"Title":"Alpha"},{"TITLE":"Beta"}]}`}

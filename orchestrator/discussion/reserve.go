@@ -70,7 +70,7 @@ func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrat
 	n, left, within := r.deciding(), c.Left(), c
 	if n != (need{}) && left.Calls|left.Tokens|int64(left.Cost) != 0 {
 		within = c.WithBudget(orchestrator.Budget{
-			Calls: less(left.Calls, n.calls), Tokens: less(left.Tokens, n.tokens), Cost: less(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
+			Calls: team.Rest(left.Calls, n.calls), Tokens: team.Rest(left.Tokens, n.tokens), Cost: team.Rest(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
 		})
 	}
 	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) || len(r.out.Discussion.Ideas) == 0 {
@@ -79,17 +79,6 @@ func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrat
 	_, makes := r.cfg.decider()
 	r.Warn(c, r.Code("budget"), "", "%s was cut short: what is left is for %s", part, makes)
 	return true, nil
-}
-
-// less returns what is left of a limit without a part: 0 is no limit, and below it nothing.
-func less[N ~int64](left, part N) N {
-	switch {
-	case left == 0:
-		return 0
-	case left > part:
-		return left - part
-	}
-	return -1
 }
 
 // affords reports whether what is left does for another round and for the decider. It warns if

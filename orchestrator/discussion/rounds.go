@@ -202,7 +202,7 @@ func (r *run) step(c *orchestrator.Context, t turn) (Message, error) {
 		return r.propose(c, t)
 	}
 	m, err := r.try(c, t)
-	if ideas, none := parseIdeas(m.Content); none == nil {
+	if ideas, _, none := parseIdeas(m.Content); none == nil {
 		r.addIdeas(c, t.by, ideas)
 	}
 	return m, err

@@ -146,9 +146,9 @@ func (r *run) moderate(c *orchestrator.Context, ideas []Idea, repairs int) (foun
 	names, all := r.cfg.criteria(), r.out.Discussion.Ideas
 	t := turn{
 		by: r.cfg.who(Score), kind: "validation", prompt: "validate.tmpl", output: evaluationsWanted(names), repairs: repairs,
-		read: func(text string) (err error) {
-			found, err = readEvaluations(text, names, all, ideas)
-			return err
+		read: func(text string) (extra []string, err error) {
+			found, extra, err = readEvaluations(text, names, all, ideas)
+			return extra, err
 		},
 	}
 	if len(ideas) < len(all) {

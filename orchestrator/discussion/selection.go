@@ -59,11 +59,12 @@ func (r *run) choose(c *orchestrator.Context) error {
 		r.Warn(c, r.Code("no-choice"), "", "there are no ideas")
 		return nil
 	}
-	t := turn{by: r.cfg.who(Lead), kind: "selection", prompt: "select.tmpl", output: choiceWanted, read: func(text string) error {
-		if r.out.LeaderChoice = named(text, ideas); r.out.LeaderChoice == nil && !r.scored() {
-			return errNoChoice
+	t := turn{by: r.cfg.who(Lead), kind: "selection", prompt: "select.tmpl", output: choiceWanted, read: func(text string) ([]string, error) {
+		made, extra := choiceOf(text)
+		if r.out.LeaderChoice = named(text, made, ideas); r.out.LeaderChoice == nil && !r.scored() {
+			return nil, errNoChoice
 		}
-		return nil
+		return extra, nil
 	}}
 	m, err := r.say(c, t)
 	if err != nil && !team.Ends(err) && m.ID == "" && !r.scored() {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/convene-go/convene/internal/answer"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
@@ -23,10 +22,11 @@ type turn struct {
 	agent    string   // who speaks; "": the member's
 	feedback string   // advice at the end of the prompt
 
-	// For turns that answer in JSON: the schema, and the function that reads the answer. An
-	// answer that cannot be read is sent back as often as repairs says; 0: once.
+	// For turns that answer in JSON: the schema, and the function that reads the answer and
+	// returns the names of the fields that it leaves out. An answer that cannot be read is sent
+	// back as often as repairs says; 0: once.
 	output  json.RawMessage
-	read    func(text string) error
+	read    func(text string) (extra []string, err error)
 	repairs int
 }
 
@@ -43,8 +43,7 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 		},
 		Read: func(resp agent.Response) (none struct{}, err error) {
 			if t.read != nil {
-				err = t.read(team.TextOf(resp))
-				dropped = notAsked(t.output, resp)
+				dropped, err = t.read(team.TextOf(resp))
 			}
 			return none, err
 		},
@@ -70,16 +69,6 @@ func (r *run) say(c *orchestrator.Context, t turn) (Message, error) {
 		return Message{}, err
 	}
 	return r.add(c, Message{From: m.Role, By: m.by(), Content: said.Text, Type: t.kind, Round: r.round, Turn: t.number, Usage: said.Response.Usage}), err
-}
-
-// notAsked returns the names of the fields in an answer that its schema does not have.
-func notAsked(schema json.RawMessage, resp agent.Response) []string {
-	shape, err := answer.FromSchema(schema)
-	if err != nil {
-		return nil
-	}
-	_, names, _ := shape.Loose(nil, team.TextOf(resp)) // t.read has read what does not fit
-	return names
 }
 
 // data returns what the prompt of a turn is made of.

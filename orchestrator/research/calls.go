@@ -209,17 +209,9 @@ func (r *run) breaks(c *orchestrator.Context, err error) bool {
 // so far.
 func (r *run) room(c *orchestrator.Context) Room {
 	return Room{
-		Cost: less(c.Left().Cost, max(r.overhead.Cost, r.state.Input.Limits.Estimate)), Time: less(r.timeLeft(c), r.overhead.Wall),
+		Cost: team.Rest(c.Left().Cost, max(r.overhead.Cost, r.state.Input.Limits.Estimate)), Time: team.Rest(r.timeLeft(c), r.overhead.Wall),
 		StepLimit: r.Bounds.StepLimit,
 	}
-}
-
-// less is the rest of a bound; 0: there is none, -1: nothing is left.
-func less[N ~int64](bound, taken N) N {
-	if bound == 0 || bound > taken {
-		return max(bound-taken, 0)
-	}
-	return -1
 }
 
 // left is the rest of money and time in words, for people and models.

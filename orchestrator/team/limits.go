@@ -28,6 +28,18 @@ func (l Limits) Or(other Limits) Limits {
 	}
 }
 
+// Rest returns what is left of a limit beside a part of it: 0 is no limit, as in what
+// Context.Left returns, and below it nothing is left.
+func Rest[N ~int64](limit, part N) N {
+	switch {
+	case limit == 0:
+		return 0
+	case limit > part:
+		return limit - part
+	}
+	return orchestrator.None
+}
+
 // Budget returns the budget of a run with these limits. None and 0 are no limit.
 func (l Limits) Budget() orchestrator.Budget {
 	return orchestrator.Budget{

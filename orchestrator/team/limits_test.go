@@ -21,6 +21,9 @@ func TestLimits(t *testing.T) {
 	assert.Equal(t, orchestrator.Budget{Cost: providers.Dollars(1), Tokens: 9, Wall: time.Hour, AllowUnpriced: true}, got.Budget(), "None is no limit")
 	assert.Equal(t, orchestrator.Budget{}, team.Limits{}.Budget())
 	assert.True(t, config.Or(input).AllowUnpriced)
+	for _, tt := range [][3]time.Duration{{0, 5, 0}, {7, 5, 2}, {5, 5, -1}, {4, 5, -1}, {-1, 0, -1}, {4, 0, 4}} {
+		assert.Equal(t, tt[2], team.Rest(tt[0], tt[1]), tt)
+	}
 	require.EqualError(t, team.Check(struct{ Limits team.Limits }{team.Limits{Cost: -2, Time: -time.Second, Tokens: orchestrator.None}}),
 		"Limits.Cost is -0.000000002, want 0 or more\nLimits.Time is -1s, want 0s or more")
 }
