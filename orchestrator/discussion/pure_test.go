@@ -92,11 +92,18 @@ Song
 		assert.NotContains(t, text, "first synthesis")
 
 		whole := contextOf(d, 0)
-		assert.Equal(t, whole, contextOf(d, len(whole)+10), "it fits")
+		assert.Equal(t, whole, contextOf(d, len(whole)+1), "it fits, with the end of its last line")
 		some := contextOf(d, len(whole)-180)
 		assert.Contains(t, some, "messages left out here: 2", "no more than it takes, the oldest first")
 		assert.Contains(t, some, "old two")
 		assert.LessOrEqual(t, len(some), len(whole)-180)
+
+		fewer := d
+		fewer.Messages = d.Messages[:5]
+		newest := len(whole) - len(contextOf(fewer, 0))
+		room := len(text) + 1 - len("[... messages left out here: 4 ...]\n") + 50 // with the room that the line is given
+		assert.Contains(t, contextOf(d, room+newest), "messages left out here: 3", "what just fits is kept")
+		assert.Contains(t, contextOf(d, room+newest-1), "messages left out here: 4")
 	})
 	t.Run("DX10 it fits if leaving out can make it fit, and leaves out no more than that", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {

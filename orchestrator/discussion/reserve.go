@@ -73,7 +73,10 @@ func (r *run) beside(c *orchestrator.Context, part string, do func(c *orchestrat
 			Calls: team.Rest(left.Calls, n.calls), Tokens: team.Rest(left.Tokens, n.tokens), Cost: team.Rest(left.Cost, n.cost), AllowUnpriced: left.AllowUnpriced,
 		})
 	}
-	if err = do(within); err == nil || within == c || !team.Broke(within, err) || !n.fits(c.Left()) || len(r.out.Discussion.Ideas) == 0 {
+	if err = do(within); err == nil || !team.Broke(within, err) || len(r.out.Discussion.Ideas) == 0 {
+		return false, err
+	}
+	if left = c.Left(); left.Wall < 0 || !n.fits(left) { // the decider cannot be asked either
 		return false, err
 	}
 	_, makes := r.cfg.decider()

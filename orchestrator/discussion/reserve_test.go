@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
+	"github.com/convene-go/convene/orchestrator/flowtest"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
 )
@@ -137,6 +139,41 @@ func TestScoresAreSetAside(t *testing.T) {
 			c.Sweep(t)
 		})
 	}
+	for name, limits := range map[string]team.Limits{
+		"DC41 time that is up in a round is up for the scores, too": {Time: 10 * time.Minute},
+		"DC41 so it is where something is set aside":                {Time: 10 * time.Minute, Calls: 1000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := full(func(c *discussion.Config) { c.Limits, c.Bounds.CallTimeout = limits, time.Hour })
+			d.cast = cast{discussion.Researcher: {"facts", flowtest.Hang()}}
+			p := d.play(t)
+			require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+			assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+			assert.NotEmpty(t, p.out.Discussion.Ideas)
+			assert.Empty(t, p.out.Warnings)
+		})
+	}
+	t.Run("DC41 where nothing is left for the scores the run is out of budget", func(t *testing.T) {
+		d := full(func(c *discussion.Config) { c.Limits.Cost = 400 })
+		d.cast = paid(d.cfg, 10, 0)
+		d.cast[discussion.Researcher][1] = agent.Response{Text: "Facts.", Usage: providers.Usage{Calls: 1, Cost: 1000}}
+		p := d.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.Equal(t, orchestrator.OutOfBudget, p.out.Status)
+		assert.Empty(t, p.out.Warnings)
+	})
+	t.Run("DC41 DX1 a run that is canceled in a round says nothing of money", func(t *testing.T) {
+		d := full(func(c *discussion.Config) {
+			c.Limits.Calls, c.Bounds.CallTimeout = 1000, time.Hour
+			c.Rules.Turns = discussion.TurnsFunc(func(r discussion.Round) discussion.Role {
+				return append([][]discussion.Role{{discussion.Ideation}, {discussion.Critic}}[r.Number-1], "")[len(r.Spoken)]
+			})
+		})
+		out, _, err := canceledAt(t, d.cfg, discussion.Critic)
+		require.ErrorIs(t, err, orchestrator.ErrCanceled)
+		assert.NotEmpty(t, out.Discussion.Ideas)
+		assert.Empty(t, out.Warnings)
+	})
 	t.Run("DC41 as much as the largest call is set aside, not as the latest", func(t *testing.T) {
 		// The first round costs 90, the second 70: after them 119 are left, and 90 and 30 are wanted.
 		d := full(func(c *discussion.Config) { c.Limits.Cost = 289 })

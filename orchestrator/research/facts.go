@@ -49,9 +49,9 @@ func (f facts) capped(g Grade) Grade {
 	return g
 }
 
-// mean is the mean of two full shares and that of have in want.
+// mean is the mean of two full shares and that of have in want; more than 1 bounds no mark.
 func mean(have, want int) float64 {
-	return grading.Round6((2 + min(float64(have)/float64(max(want, 1)), 1)) / 3)
+	return grading.Round6((2 + float64(have)/float64(max(want, 1))) / 3)
 }
 
 // judged is what a Grader says of work. failed is how it failed: then the work is ungraded.

@@ -203,6 +203,12 @@ func TestStrategy(t *testing.T) {
 		got := p.play(t)
 		require.NoError(t, got.err)
 		assert.Contains(t, got.codes(), "research/below-band")
+
+		p = scored(0.9)
+		p.cast["planner"] = []any{strings.Replace(reference(), `"steps"`, `"drop":["news_search","editor"],"steps"`, 1)}
+		got = p.play(t)
+		assert.Len(t, members(*got.state.Plan), 6)
+		assert.NotContains(t, got.codes(), "research/below-band", "as many as the least of the band")
 	})
 	t.Run("R53 RC34 what planner and strategist find unnecessary goes, but not what must stay", func(t *testing.T) {
 		p := scored(0.9)

@@ -101,6 +101,13 @@ func TestSources(t *testing.T) {
 		require.NoError(t, got.err)
 		assert.Equal(t, "A", got.out.Sources[0].Title)
 	})
+	t.Run("RC56 a page that its worker reads in the next iteration was read", func(t *testing.T) {
+		p := scored(0.5, 0.9)
+		p.cast["planner"] = []any{plan(0.3, sequential("research", "web_search"), sequential("writing", "article_writer"))}
+		pages := []source{{Title: "A", URL: "https://example.com/a", Relevance: 0.9}, {Title: "B", URL: "https://example.com/b", Relevance: 0.1}}
+		p.cast["web_search"] = []any{agent.Response{Data: agent.JSON(research.Findings{Sources: pages, Unread: []research.Unread{{URL: pages[0].URL, Reason: "slow"}}})}, sources(pages...)}
+		assert.Equal(t, pages, p.play(t).out.Sources)
+	})
 	t.Run("RX7 relevance on another scale is sent back", func(t *testing.T) {
 		p := scored(0.9)
 		p.cast["planner"] = []any{small()}
