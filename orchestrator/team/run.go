@@ -101,7 +101,8 @@ func (r *Run) End(c *orchestrator.Context, err error, e Telling) {
 }
 
 // Ending returns the status of a run that ends with err: Canceled, OutOfBudget, Failed; for
-// nil Partial if the Outcome has Unverified parts, else Completed.
+// nil Partial if the Outcome has Unverified parts, else Completed. A team in which Unverified
+// has more than parts of the result sets the Status itself.
 func (r *Run) Ending(c *orchestrator.Context, err error) orchestrator.Status {
 	switch {
 	case c.IsCanceled(err):
