@@ -26,6 +26,7 @@ type call struct {
 	noFallback     bool
 	agent          string // name of the agent; "": the role's
 	isRepaired     bool   // an answer was sent back
+	guidance       *guidance
 }
 
 // answered is the result of a request.
@@ -36,8 +37,18 @@ type answered[T any] struct {
 }
 
 // ask asks a role, again while the Retrier says so, and with at most one repair of an answer.
-// The error fails or ends more than this request.
-func ask[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err error) {
+// The error fails or ends more than this request. Without an answer, the guidance is for the
+// role's next request.
+func ask[T any](r *run, c *orchestrator.Context, q call) (answered[T], error) {
+	got, err := request[T](r, c, q)
+	if q.guidance != nil && (err != nil || got.failed != nil) {
+		r.guidance[q.role] = q.guidance
+	}
+	return got, err
+}
+
+// request is ask without what becomes of the guidance.
+func request[T any](r *run, c *orchestrator.Context, q call) (got answered[T], err error) {
 	if err := r.late(c, q.until); err != nil {
 		return got, err
 	}

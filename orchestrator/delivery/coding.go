@@ -52,10 +52,11 @@ func (r *run) code(c *orchestrator.Context, w *work) error {
 // coding is a request to the coder, without what is special to an operation.
 func (r *run) coding(c *orchestrator.Context, w *work) (q call, in CodeInput) {
 	q = call{role: Coder, tmpl: "code.tmpl", target: w.ID, until: w.end, reply: codeResponse}
-	return q, CodeInput{
+	in = CodeInput{
 		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Step: w.task(), Needs: r.needs(w),
-		Guidance: r.guided(Coder, &q.data),
+		Guidance: r.guided(&q),
 	}
+	return q, in
 }
 
 // askCoder asks the coder for code. The error is a setback if there is none.
@@ -65,9 +66,6 @@ func (r *run) askCoder(c *orchestrator.Context, w *work, q call) (answered[CodeO
 		return got, err
 	}
 	if got.failed != nil {
-		if in, ok := q.input.(CodeInput); ok {
-			r.guideAgain(Coder, in.Guidance)
-		}
 		return got, setback{then: refused, why: "the coder gave no answer", failed: got.failed}
 	}
 	r.tell(r.title(w.ID), got.value.turn())

@@ -50,7 +50,7 @@ type run struct {
 	limit    time.Duration // the run is over after this much work time
 	began    time.Duration // time at which the iteration began
 	grace    time.Duration
-	turns    int // in out.Course
+	turns    int // number of turns in out.Course
 	plans    int // requests for plans
 	guidance map[Role]*guidance
 	last     *lastIteration       // nil: this is the first one
@@ -65,8 +65,8 @@ type run struct {
 
 // Errors that end a part of the run, beside those that end all runs.
 var (
-	errLate    = errors.New("no call may begin any more")  // in this part
-	errExpired = team.Fail(ErrTimeExpired, "time expired") // in any
+	errLate    = errors.New("no call may begin any more")  // the time of this part is up
+	errExpired = team.Fail(ErrTimeExpired, "time expired") // the time of the run is up
 	errAborted = team.Fail(ErrAborted, "aborted after too many rejections in a row")
 )
 

@@ -34,7 +34,7 @@
 //
 // plan.tmpl (planner), code.tmpl (coder), test.tmpl (tester) and verify.tmpl (supervisor) say
 // what is wanted; guidance.tmpl is the supervisor's intervention in the first three. Their fields
-// are Op, Gate, Threshold, MinSteps, MaxSteps, Iteration, Rejected, Ran, Level, Issues and
-// AbortAt. What roles work on is Request.Input: a [PlanInput], [CodeInput], [TestInput] or
-// [VerifyInput].
+// are Op, Gate, Threshold, MinSteps, MaxSteps, Iteration, Rejected, Ran, Revisions, Level,
+// Issues and AbortAt. What roles work on is Request.Input: a [PlanInput], [CodeInput],
+// [TestInput] or [VerifyInput].
 package delivery

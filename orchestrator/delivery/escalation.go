@@ -22,17 +22,14 @@ const (
 
 var levels = []Level{LevelNone, LevelRemind, LevelCorrect, LevelRefocus, LevelCritical, LevelAbort}
 
-// Above reports whether l is a stronger intervention than other.
-func (l Level) Above(other Level) bool {
+// above reports whether l is a stronger intervention than other.
+func (l Level) above(other Level) bool {
 	return slices.Index(levels, l) > slices.Index(levels, other)
 }
 
-// Fresh reports whether the next request leaves out earlier output and older feedback.
-func (l Level) Fresh() bool { return l.Above(LevelCorrect) }
-
 // higher returns the stronger one.
 func higher(a, b Level) Level {
-	if b.Above(a) {
+	if b.above(a) {
 		return b
 	}
 	return a

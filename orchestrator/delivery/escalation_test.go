@@ -89,11 +89,11 @@ func TestEscalation(t *testing.T) {
 func TestLevels(t *testing.T) {
 	for i, l := range levels {
 		for j, other := range levels {
-			assert.Equal(t, i > j, l.Above(other))
+			assert.Equal(t, i > j, l.above(other))
 		}
-		assert.Equal(t, i >= 3, l.Fresh(), "SC31 from REFOCUS on")
+		assert.Equal(t, i >= 3, (&guidance{Level: l}).fresh(), "SC31 from REFOCUS on")
 	}
-	assert.True(t, LevelNone.Above(""), "SC43 the first verdict has nothing before it")
+	assert.True(t, LevelNone.above(""), "SC43 the first verdict has nothing before it")
 }
 
 func TestLadder(t *testing.T) {
@@ -132,10 +132,10 @@ func TestEscalationLaws(t *testing.T) {
 		high := rapid.Float64Range(0, 100).Draw(r, "high")
 		low := rapid.Float64Range(0, high).Draw(r, "low")
 		n := rapid.IntRange(0, 10).Draw(r, "issues")
-		assert.False(t, l.byScore(high).Above(l.byScore(low)))
-		assert.False(t, l.byCount(n).Above(l.byCount(n+1)))
+		assert.False(t, l.byScore(high).above(l.byScore(low)))
+		assert.False(t, l.byCount(n).above(l.byCount(n+1)))
 		passed := l.Decide(Escalating{Score: high, Passed: true, Issues: n})
-		assert.False(t, passed.Above(LevelRefocus), "what passes never aborts")
+		assert.False(t, passed.above(LevelRefocus), "what passes never aborts")
 		rejected := l.Decide(Escalating{Score: low, Issues: n + 1})
 		assert.Equal(t, n+1 >= 5, rejected == LevelAbort)
 	})

@@ -111,6 +111,12 @@ func TestRuns(t *testing.T) {
 			assert.Contains(t, in.Guidance.Text, "name the units")
 			assert.Contains(t, p.asked["code"][1].Prompt, "reminder")
 		}},
+		{"SC31 SC48 of how many rejections an own ladder speaks", project{
+			cfg: delivery.Config{Rules: delivery.Rules{Ladder: delivery.Ladder{Remind: 70, AbortAt: 7}}}, cast: map[string][]any{"verify code": {marks(65)}},
+		}, done(15), func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, 7, input[delivery.CodeInput](t, p.asked["code"][1]).Guidance.Of)
+		}},
 		{"SC31 guidance is given once", project{cast: map[string][]any{"plan": {steps(3)}, "verify code": {marks(65)}}}, done(20), func(t *testing.T, p played) {
 			t.Helper()
 			assert.NotNil(t, input[delivery.CodeInput](t, p.asked["code"][1]).Guidance)

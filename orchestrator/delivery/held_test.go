@@ -83,6 +83,28 @@ func TestErrorsOfCallsReachNoModel(t *testing.T) {
 	})
 }
 
+func TestGuidanceWaitsForAnAnswer(t *testing.T) {
+	t.Run("SC31 SC66 a coder that is not asked any more", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Policy = delivery.Policy{MonitorEvery: time.Minute, AcceptableFailures: 1} // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, blocked)}, "verify monitor": {slow(20, marks(45))}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+		require.NotNil(t, input[delivery.CodeInput](t, p.asked["code"][1]).Guidance)
+		assert.Equal(t, "p1.s2", p.asked["code"][1].Task)
+	})
+	t.Run("SC31 SC65 a planner that gives no answer", func(t *testing.T) {
+		cfg := revising(1)
+		cfg.Policy.Thresholds.Plan = 60
+		p := project{cfg: cfg, cast: map[string][]any{
+			"verify plan": {marks(65)}, "verify code": {naming(90, 2)}, "revise": times(4, errBoom), "verify goal": {marks(75)},
+		}}.play(t)
+		require.NoError(t, p.err)
+		require.NotNil(t, input[delivery.PlanInput](t, p.asked["plan"][1]).Guidance)
+		assert.Contains(t, p.asked["plan"][1].Prompt, "reminder")
+	})
+}
+
 func TestExtraFields(t *testing.T) {
 	t.Run("N14 extra fields cost nothing but one warning", func(t *testing.T) {
 		extra := object{"confidence": 0.9}

@@ -17,8 +17,8 @@ import (
 type planJob struct {
 	op         string // OpPlan or OpSubPlan
 	goal       string
-	end        time.Duration // after which no call begins
-	least      int           // steps
+	end        time.Duration // time after which no call begins
+	least      int           // least number of steps
 	parentPlan string        // plan that a sub-plan is for; "": a root plan
 	parentStep *Step
 	blocked    *Blocked
@@ -103,7 +103,7 @@ func (r *run) draft(c *orchestrator.Context, j planJob, d drafting) (*Plan, ruli
 			return p, gate, nil
 		}
 	}
-	if tolerated(err) == nil || errors.Is(err, errLate) {
+	if err == nil || lossOf(err) != "" {
 		r.movePlan(p.ID, moveFail)
 	}
 	return p, gate, err
@@ -136,11 +136,11 @@ func (r *run) approve(c *orchestrator.Context, id string, gate ruling) error {
 	return nil
 }
 
-// drafting is what a further plan goes by.
+// drafting is what is known when a further plan is made.
 type drafting struct {
-	before  *Plan // plan that was rejected; nil: there is none
-	reasons []string
-	next    orchestrator.Again
+	before  *Plan              // plan that was rejected; nil: there is none
+	reasons []string           // reasons why plans were rejected, or the Retrier's Feedback
+	next    orchestrator.Again // answer of the Retrier about it
 }
 
 // target is what a plan is for: the ID of its step, "goal" for a root plan.
@@ -171,25 +171,23 @@ func (r *run) askPlan(c *orchestrator.Context, j planJob, d drafting) (answered[
 	if r.plans > 1 {
 		r.state.Metrics.ReplanCount++
 	}
-	data := promptData{MinSteps: j.least, MaxSteps: r.Bounds.MaxSteps, Iteration: 1}
-	in := PlanInput{Goal: j.goal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Blocked: j.blocked}
-	in.Guidance = r.guided(Planner, &data)
-	if j.parentStep == nil && r.last != nil {
-		in.Last, data.Iteration = r.last, r.state.Iteration
+	q := call{
+		role: Planner, agent: r.planner(j, d), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.end, request: planRequest, reply: planResponse,
+		data: promptData{MinSteps: j.least, MaxSteps: r.Bounds.MaxSteps, Iteration: 1},
+	}
+	in := PlanInput{Goal: j.goal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Blocked: j.blocked, Guidance: r.guided(&q)}
+	if j.parentStep != nil {
+		q.request, q.reply = replanRequest, subPlanResponse
+	} else if r.last != nil {
+		in.Last, q.data.Iteration = r.last, r.state.Iteration
 	}
 	if !in.Guidance.fresh() {
 		in.Reasons = d.reasons
 		if d.before != nil && !d.next.Fresh {
-			in.Rejected, data.Rejected = d.before.bare(), true
+			in.Rejected, q.data.Rejected = d.before.bare(), true
 		}
 	}
-	q := call{
-		role: Planner, agent: r.planner(j, d), op: j.op, tmpl: "plan.tmpl", target: j.target(), until: j.end,
-		request: planRequest, reply: planResponse, data: data, input: in,
-	}
-	if j.parentStep != nil {
-		q.request, q.reply = replanRequest, subPlanResponse
-	}
+	q.input = in
 	return ask[planAnswer](r, c, q)
 }
 

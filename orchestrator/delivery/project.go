@@ -66,7 +66,7 @@ func (r *run) keep(c *orchestrator.Context, w *work) error {
 	snap, err := project[Snapshot](r, c, OpSnapshot, w.end, SnapshotRequest{})
 	w.base = snap.ID
 	if err == nil && r.state.Snapshot == "" {
-		r.state.Snapshot = snap.ID // before the first step of all
+		r.state.Snapshot = snap.ID // it is the first step of all
 	}
 	if w.start = w.base; err != nil || w.kept == nil {
 		return r.broken(c, OpSnapshot, err)

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,9 +53,9 @@ func TestRetrierIsTold(t *testing.T) {
 			"plan":        {steps(2), steps(1), steps(2), steps(3), steps(2)},
 			"verify plan": {marks(60), marks(90), marks(60), marks(90), marks(60)},
 			"code":        {code(), code(), errBoom, errBoom, tooMuch, code(), code(), tooMuch},
-			"verify code": {marks(59), marks(90), marks(90), marks(50)},
-			"check":       {failed, failed},
-			"verify goal": {marks(75)},
+			"verify code": slices.Concat([]any{marks(59), marks(90), marks(90), marks(50)}, times(5, marks(90)), []any{marks(59), marks(58), marks(90), marks(90), marks(50)}),
+			"check":       slices.Concat(times(2, failed), times(8, passed), times(1, failed)),
+			"verify goal": {marks(75), marks(75)},
 			"subplan":     {steps(1), steps(2), steps(1)},
 		},
 	}.play(t)
@@ -73,6 +74,11 @@ func TestRetrierIsTold(t *testing.T) {
 			`plan p3.s2 p3 by planner: 60 discard "its score is 60 of 100, and 70 are needed" <nil>`,
 			`iteration goal  by planner: 75 discard "its score is 75 of 100, and 80 are needed" <nil>`,
 			`plan goal  by planner3: 60 discard "its score is 60 of 100, and 70 are needed" <nil>`,
+			`iteration goal  by planner,planner3: 75 discard "its score is 75 of 100, and 80 are needed" <nil>`,
+			`step p9.s1 p9 by coder: 59 discard "its score is 59 of 100, and 60 are needed" <nil>`,
+			`step p9.s1 p9 by coder,coder2: 58 discard "its score is 58 of 100, and 60 are needed" <nil>`,
+			`fix p9.s2 p9 by coder: -  "the tests failed" <nil>`,
+			`fix p9.s2 p9 by coder,coder3: 50 discard "its score is 50 of 100, and 60 are needed" <nil>`,
 		}, told)
 	})
 	t.Run("SC48 another agent makes the try that it is named for, and no other", func(t *testing.T) {
@@ -84,7 +90,7 @@ func TestRetrierIsTold(t *testing.T) {
 		}
 		assert.Equal(t, strings.Fields(
 			"planner planner2 planner coder coder2 coder3 coder2 coder2 coder coder4 coder planner planner2 coder coder "+
-				"planner3 planner2 coder planner coder coder"), asked)
+				"planner3 planner2 coder planner coder coder planner coder coder2 coder coder coder3 coder"), asked)
 	})
 	assert.Zero(t, p.step(t, "p2.s1").MaxAttempts, "only Retries say how many there are")
 }

@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,15 +43,10 @@ func (r *run) revise(c *orchestrator.Context, id string, s Step, until time.Dura
 		return nil
 	}
 	plan.Revisions++
-	return revisionError(r.revised(c, *plan, why, until))
-}
-
-// revisionError returns err if it ends more than a revision, which may come too late or be lost.
-func revisionError(err error) error {
-	if errors.Is(err, errLate) {
-		return nil
+	if err := r.revised(c, *plan, why, until); lossOf(err) == "" {
+		return err
 	}
-	return tolerated(err)
+	return nil // it comes too late, or is lost
 }
 
 // toRevise says why the rest of a plan may need a revision after step s; "": it does not.
@@ -80,14 +74,14 @@ func (r *run) toRevise(plan *Plan, s Step) string {
 func (r *run) revised(c *orchestrator.Context, plan Plan, why string, until time.Duration) error {
 	r.plans++
 	r.state.Metrics.ReplanCount++
-	data := promptData{MinSteps: r.Bounds.MinSteps, MaxSteps: r.Bounds.MaxSteps, Iteration: 1}
-	in := PlanInput{
-		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Revise: &revision{plan.bare(), why},
-		Guidance: r.guided(Planner, &data),
+	q := call{
+		role: Planner, op: OpRevise, tmpl: "plan.tmpl", target: plan.ID, until: until, request: planRequest, reply: planResponse,
+		data: promptData{MinSteps: r.Bounds.MinSteps, MaxSteps: r.Bounds.MaxSteps, Iteration: 1},
 	}
-	got, err := ask[planAnswer](r, c, call{
-		role: Planner, op: OpRevise, tmpl: "plan.tmpl", target: plan.ID, until: until, request: planRequest, reply: planResponse, data: data, input: in,
-	})
+	q.input = PlanInput{
+		Goal: r.state.PrimaryGoal, Context: r.in.Context, TimeLeft: r.timeLeft(c), Revise: &revision{plan.bare(), why}, Guidance: r.guided(&q),
+	}
+	got, err := ask[planAnswer](r, c, q)
 	if err != nil || got.failed != nil {
 		return err
 	}

@@ -40,6 +40,7 @@ func TestRevisions(t *testing.T) {
 			in := input[delivery.PlanInput](t, p.asked["revise"][0])
 			assert.Contains(t, in.Revise.Why, "step 1 failed: its tests fail after 3 fixes")
 			assert.Len(t, in.Revise.Plan.Steps, 3)
+			assert.Contains(t, p.asked["revise"][0].Prompt, "2 to 15 steps")
 			assert.Equal(t, 1, p.out.State.Metrics.ReplanCount, "SC35")
 			assert.Equal(t, 3, p.out.State.Metrics.TotalSteps, "SC34")
 			assert.Equal(t, 0, p.out.State.Metrics.BlockedSteps)

@@ -59,7 +59,7 @@ func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInpu
 		return answered[TestResult]{}, err
 	}
 	q := call{role: Tester, op: op, tmpl: "test.tmpl", target: w.target(), until: w.end, request: testRequest, reply: testResponse}
-	in.Guidance, q.data.Ran = r.guided(Tester, &q.data), in.Run != nil
+	in.Guidance, q.data.Ran = r.guided(&q), in.Run != nil
 	q.input = in
 	got, err := ask[reportAnswer](r, c, q)
 	a := got.value
@@ -67,7 +67,6 @@ func (r *run) askTester(c *orchestrator.Context, w *work, op string, in TestInpu
 	switch {
 	case err != nil:
 	case got.failed != nil:
-		r.guideAgain(Tester, in.Guidance)
 		report.Reason = "the tester gave no answer"
 	default:
 		r.tell(r.title(w.target()), a.turn())

@@ -166,7 +166,7 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	before, passed := cmp.Or(e.Level, LevelNone), why == ""
 	r.looked, r.changes = c.Elapsed(), nil
 	if v.Kind != gateMonitor { // a look passes no gate
-		r.count(v, why)
+		r.countVerdict(v, why)
 	}
 	s := Escalating{Gate: v.Kind, Target: v.Target, Score: v.Score, Passed: passed, Local: v.Local, Issues: e.Issues, Before: e.Level}
 	level, broken := team.Decide(r.kernel, c, v.Target, "Rules.Ladder", r.Rules.Ladder, s, levels...)
@@ -184,13 +184,13 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	if broken != nil {
 		return broken
 	}
-	if e.Level.Above(LevelNone) {
+	if e.Level.above(LevelNone) {
 		g := &guidance{Level: e.Level, Text: advice(*v, why), Issues: e.Issues, Of: r.abortAt()}
 		r.guidance[judged] = g
 		r.send(c, Header{Message: correction, From: Supervisor, To: judged, Target: v.Target}, g)
 		r.tell("", page.Turn{Who: "Supervisor", What: strings.ToLower(string(g.Level)), Text: g.Text})
 	}
-	if e.Level.Above(before) {
+	if e.Level.above(before) {
 		r.send(c, Header{Message: escalationSent, From: Supervisor, To: conductor, Target: v.Target}, *e)
 	}
 	if e.Level == LevelAbort {
@@ -200,8 +200,8 @@ func (r *run) judge(c *orchestrator.Context, v *Verdict, judged Role, why string
 	return nil
 }
 
-// count counts a verdict, which rejects the work if why is not empty.
-func (r *run) count(v *Verdict, why string) {
+// countVerdict counts a verdict, which rejects the work if why is not empty.
+func (r *run) countVerdict(v *Verdict, why string) {
 	v.Threshold = r.Policy.Thresholds.of(v.Kind)
 	r.names(v)
 	if why == "" {
@@ -234,22 +234,16 @@ func advice(v Verdict, why string) string {
 	return strings.Join(lines, "\n")
 }
 
-// guided returns the guidance for a role's next request, and clears it.
-func (r *run) guided(role Role, data *promptData) *guidance {
-	g := r.guidance[role]
-	delete(r.guidance, role)
-	if g != nil {
-		data.Level, data.Issues, data.AbortAt = g.Level, g.Issues, g.Of
+// guided returns the guidance for a role, and puts it into its request. It is for one request:
+// the first that is answered.
+func (r *run) guided(q *call) *guidance {
+	g := r.guidance[q.role]
+	delete(r.guidance, q.role)
+	if q.guidance = g; g != nil {
+		q.data.Level, q.data.Issues, q.data.AbortAt = g.Level, g.Issues, g.Of
 	}
 	return g
 }
 
-// guideAgain keeps guidance that a role was given with a request to which no answer came.
-func (r *run) guideAgain(role Role, g *guidance) {
-	if g != nil && r.guidance[role] == nil {
-		r.guidance[role] = g
-	}
-}
-
-// fresh reports whether the next request leaves out earlier output.
-func (g *guidance) fresh() bool { return g != nil && g.Level.Fresh() }
+// fresh reports whether the next request leaves out earlier output and older feedback.
+func (g *guidance) fresh() bool { return g != nil && g.Level.above(LevelCorrect) }
