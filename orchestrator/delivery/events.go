@@ -87,7 +87,7 @@ func (e *Event) UnmarshalJSON(data []byte) error { return team.DecodeLenient(dat
 
 const (
 	keptHeaders = 1000 // largest number of headers in a State
-	keptTurns   = 1000 // largest number of turns in an Outcome
+	keptTurns   = 1000 // number of turns that an Outcome keeps at least
 )
 
 // fire moves the run's state machine.
@@ -137,8 +137,9 @@ func (r *run) tell(title string, turn page.Turn) {
 	last := &(*course)[len(*course)-1]
 	r.changed(last.Title, turn)
 	last.Turns = append(last.Turns, turn)
-	if r.turns++; r.turns > keptTurns {
-		r.turns -= len((*course)[0].Turns)
+	r.turns++
+	if oldest := len((*course)[0].Turns); r.turns-oldest >= keptTurns {
+		r.turns -= oldest
 		*course = (*course)[1:]
 	}
 }

@@ -62,7 +62,7 @@ func TestErrorsOfCallsReachNoModel(t *testing.T) {
 	})
 	t.Run("N15 the Retrier is told", func(t *testing.T) {
 		var told []orchestrator.Try
-		p := project{cast: map[string][]any{"code": times(4, errBoom)}}
+		p := project{cast: map[string][]any{"verify step": {marks(60)}, "code": append([]any{code()}, times(4, errBoom)...)}}
 		p.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(of orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
 			if of.Role == "step" {
 				told = tries
@@ -70,8 +70,10 @@ func TestErrorsOfCallsReachNoModel(t *testing.T) {
 			return delivery.Retries{}.Next(of, tries)
 		})
 		p.play(t)
-		require.Len(t, told, 1)
-		require.EqualError(t, told[0].Err, "boom")
+		require.Len(t, told, 2)
+		assert.InDelta(t, 60, *told[0].Score, 0)
+		require.EqualError(t, told[1].Err, "boom")
+		assert.Nil(t, told[1].Score, "it is not that of the try before")
 	})
 	t.Run("N16 an agent's own errors are not the run's", func(t *testing.T) {
 		for _, own := range []error{orchestrator.ErrBudget, orchestrator.ErrCanceled, orchestrator.ErrFlow} {

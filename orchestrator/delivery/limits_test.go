@@ -227,6 +227,7 @@ func TestTime(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Empty(t, input[delivery.PlanInput](t, p.asked["plan"][0]).TimeLeft)
 		assert.EqualValues(t, orchestrator.None, p.out.State.TimeLimit)
+		assert.Zero(t, p.events(t, delivery.EventStepStarted)[0].Left)
 	})
 	t.Run("SX15 SC55 a call has five minutes", func(t *testing.T) {
 		p := project{cfg: delivery.Config{Limits: team.Limits{Time: orchestrator.None}}, cast: map[string][]any{"code": {flowtest.Hang()}}}.play(t)

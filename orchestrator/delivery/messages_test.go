@@ -145,6 +145,30 @@ func TestWhenMessagesAreSent(t *testing.T) {
 		assert.Equal(t, 2, n[delivery.Correction])
 		assert.Equal(t, 1, n[delivery.EscalationSent])
 	})
+	t.Run("SC31 SC43 who is corrected", func(t *testing.T) {
+		once := delivery.Config{Rules: iterations(1)}
+		for kind, tt := range map[string]struct {
+			project
+			want delivery.Role
+		}{
+			"a plan":          {project{cast: map[string][]any{"plan": {steps(3)}, "verify plan": {marks(60)}}}, delivery.Planner},
+			"code":            {project{cast: map[string][]any{"verify code": {marks(65)}}}, delivery.Coder},
+			"a report":        {project{cast: map[string][]any{"verify test": {marks(65)}}}, delivery.Tester},
+			"a step":          {project{cast: map[string][]any{"verify step": {marks(60)}}}, delivery.Coder},
+			"the goal":        {project{cast: map[string][]any{"verify goal": {marks(60)}}}, delivery.Planner},
+			"an unmet goal":   {project{cfg: once, cast: map[string][]any{"check": {always{failed}}}}, delivery.Planner},
+			"code by a rule":  {project{cast: map[string][]any{"code": {with(code(), object{"tests": []object{}})}}}, delivery.Coder},
+			"a plan's number": {project{cast: map[string][]any{"plan": {steps(1)}}}, delivery.Planner},
+		} {
+			var to []delivery.Role
+			for _, h := range tt.play(t).out.State.EventLog {
+				if h.Message == delivery.Correction {
+					to = append(to, h.To)
+				}
+			}
+			assert.Equal(t, []delivery.Role{tt.want}, to, kind)
+		}
+	})
 	t.Run("SC43 SC50 too many failed steps leave the level as it is", func(t *testing.T) {
 		// The steps fail by their tests, which is no issue: ESCALATION says REFOCUS, and the
 		// goal's rejection after it is REMIND, above the NONE of the verdict before.
@@ -162,7 +186,7 @@ func TestWhenMessagesAreSent(t *testing.T) {
 // Each header has the plans that are being executed.
 func TestPlanPath(t *testing.T) {
 	t.Run("SX16 where a message was sent", func(t *testing.T) {
-		p := project{cast: map[string][]any{"code": {tooMuch}, "verify goal": {marks(75)}}}.play(t)
+		p := project{cast: map[string][]any{"code": {tooMuch, code(), tooMuch}, "verify goal": {marks(75)}}}.play(t)
 		paths := map[string][]string{}
 		for _, h := range p.out.State.EventLog {
 			if h.Message == delivery.CodeRequest {
@@ -170,7 +194,7 @@ func TestPlanPath(t *testing.T) {
 				assert.Len(t, h.PlanPath, h.Depth+1)
 			}
 		}
-		assert.Equal(t, map[string][]string{"p1.s1": {"p1"}, "p2.s1": {"p1", "p2"}, "p1.s2": {"p1"}, "p3.s1": {"p3"}, "p3.s2": {"p3"}}, paths)
+		assert.Equal(t, map[string][]string{"p1.s1": {"p1"}, "p2.s1": {"p1", "p2"}, "p1.s2": {"p1"}, "p3.s1": {"p1", "p3"}, "p4.s1": {"p4"}, "p4.s2": {"p4"}}, paths)
 	})
 	t.Run("SX16 percent of the root's steps", func(t *testing.T) {
 		var percents []int

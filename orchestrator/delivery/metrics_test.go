@@ -1,10 +1,13 @@
 package delivery
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
+
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 func TestMetrics(t *testing.T) {
@@ -19,6 +22,29 @@ func TestMetrics(t *testing.T) {
 			TotalSteps: 6, CompletedSteps: 1, FailedSteps: 1, BlockedSteps: 1,
 			ReplanCount: 1, FixCycles: 2, VerificationsPassed: 1, VerificationsFailed: 2,
 		}, r.state.Metrics)
+	})
+}
+
+func TestTold(t *testing.T) {
+	t.Run("SC66 what a look is told of", func(t *testing.T) {
+		r := run{Config: Config{Policy: Policy{MonitorEvery: 1}}}
+		for i := range 25 {
+			r.changed("p1.s1: x", page.Turn{Who: "Coder", What: "code", Text: fmt.Sprint(i)})
+		}
+		r.changed("", page.Turn{Who: "Check"})
+		r.changed("", page.Turn{Who: "Supervisor"})
+		assert.Len(t, r.changes, 20)
+		assert.Equal(t, "p1.s1: x: Coder, code: 5", r.changes[0])
+		assert.Equal(t, "p1.s1: x: Coder, code: 24", r.changes[19])
+	})
+	t.Run("SX12 an outcome has the last 1,000 turns or more", func(t *testing.T) {
+		var r run
+		for i := range 1310 {
+			r.tell(fmt.Sprint("step ", i/300), page.Turn{Who: "Coder"})
+		}
+		assert.Len(t, r.out.Course, 4)
+		assert.Equal(t, "step 1", r.out.Course[0].Title)
+		assert.Len(t, r.out.Course[3].Turns, 110)
 	})
 }
 

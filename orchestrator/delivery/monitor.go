@@ -35,12 +35,9 @@ func (r *run) monitor(c *orchestrator.Context, role Role, target string, until t
 	if every <= 0 || c.Elapsed()-r.looked < every || len(r.changes) == 0 {
 		return nil
 	}
-	in := VerifyInput{Gate: gateMonitor, Goal: r.state.PrimaryGoal, Context: r.in.Context, Changes: r.changes}
-	in.Last = r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
-	in.Steps, in.StepsLeft = r.state.recent()
 	got, err := ask[verdictAnswer](r, c, call{
 		role: Supervisor, op: OpVerify, tmpl: "verify.tmpl", target: target, until: until, request: verifyRequest, reply: verifyResponse,
-		data: promptData{Gate: gateMonitor}, input: in, noFallback: true,
+		data: promptData{Gate: gateMonitor}, input: r.withProgress(VerifyInput{Gate: gateMonitor, Changes: r.changes}), noFallback: true,
 	})
 	r.looked = c.Elapsed()
 	if err != nil || got.failed != nil {

@@ -93,7 +93,7 @@ func (r *run) revised(c *orchestrator.Context, plan Plan, why string, until time
 		return nil
 	}
 	w := review{
-		gate: gatePlan, target: plan.ID, piece: "revision of " + plan.ID, judged: Planner, until: until,
+		gate: gatePlan, target: plan.ID, judged: Planner, until: until,
 		input: VerifyInput{Plan: draft.bare()}, backup: got.backup,
 	}
 	var gate ruling

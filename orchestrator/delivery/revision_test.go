@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/orchestrator"
+	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
 )
 
@@ -24,6 +25,8 @@ func naming(score float64, numbers ...int) object {
 func TestRevisions(t *testing.T) {
 	two, four := numbered(nil, 2), numbered(map[int][]int{3: {1}, 4: {3}}, 3, 4)
 	chain := needing(nil, []int{1}, []int{2})
+	backed := revising(1)
+	backed.Rules.Fallback = func(delivery.Failure) ([]byte, error) { return agent.JSON(two), nil }
 	for name, tt := range map[string]struct {
 		cfg     delivery.Config
 		cast    map[string][]any
@@ -68,14 +71,25 @@ func TestRevisions(t *testing.T) {
 			assert.Contains(t, p.asked["verify code"][0].Prompt, `under "revise"`)
 			assert.NotContains(t, p.asked["verify plan"][0].Prompt, `under "revise"`)
 		}},
+		"SC65 two verdicts name steps": {revising(1), map[string][]any{"plan": {steps(3)}, "verify code": {naming(90, 2)}, "verify step": {naming(90, 3)}}, 1, 1, nil, []string{"p1.s1", "p1.s2", "p1.s3"}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Contains(t, input[delivery.PlanInput](t, p.asked["revise"][0]).Revise.Why, "names steps 2, 3:")
+		}},
+		"SC65 SC17 too many steps": {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {numbered(nil, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
 		"SC65 a verdict that rejects names one": {revising(1), map[string][]any{"verify step": {naming(60, 2)}, "revise": {two}}, 1, 2, []string{
 			"- 2 do part 2 of 2 (medium)\n+ 2 part 2 (medium)",
 		}, []string{"p1.s1", "p1.s1", "p1.s2"}, nil},
-		"SC65 a verdict names an earlier step":  {revising(1), map[string][]any{"verify code": {marks(90), naming(90, 1)}}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
-		"SC65 a step that is not there":         {revising(1), map[string][]any{"verify test": {naming(90, 9)}}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
-		"SC65 nothing is left to revise":        {revising(1), map[string][]any{"check": append(times(1, passed), times(4, failed)...)}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
-		"SC65 nothing changes":                  {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {object{"steps": steps(2)["steps"].([]object)[1:]}}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
-		"SC65 a revision that the gate rejects": {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {four}, "verify plan": {marks(90), marks(69)}}, 1, 2, nil, []string{"p1.s1", "p1.s2"}, nil},
+		"SC65 a verdict names an earlier step": {revising(1), map[string][]any{"verify code": {marks(90), naming(90, 1)}}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
+		"SC65 a step that is not there":        {revising(1), map[string][]any{"verify test": {naming(90, 9)}}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
+		"SC65 nothing is left to revise":       {revising(1), map[string][]any{"check": append(times(1, passed), times(4, failed)...)}, 0, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
+		"SC65 nothing changes":                 {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {object{"steps": steps(2)["steps"].([]object)[1:]}}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
+		"SC65 a revision that the gate rejects": {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {four}, "verify plan": {marks(90), marks(69)}}, 1, 2, nil, []string{"p1.s1", "p1.s2"}, func(t *testing.T, p played) {
+			t.Helper()
+			for _, h := range p.out.State.EventLog {
+				assert.True(t, h.Message != delivery.Correction || h.To == delivery.Planner, "SC31")
+			}
+			assert.Equal(t, 1, p.sent(delivery.Correction))
+		}},
 		"SC65 a revision against the rules": {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {numbered(map[int][]int{2: {7}}, 2)}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, func(t *testing.T, p played) {
 			t.Helper()
 			assert.Equal(t, 1, p.out.State.Metrics.VerificationsFailed)
@@ -83,7 +97,19 @@ func TestRevisions(t *testing.T) {
 		"SC65 too few steps are left":         {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {object{"steps": []object{}}}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
 		"SC65 a number that a begun step has": {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": {numbered(nil, 1, 2)}}, 1, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
 		"SC65 the planner gives no answer":    {revising(1), map[string][]any{"verify code": {naming(90, 2)}, "revise": times(4, errBoom)}, 4, 1, nil, []string{"p1.s1", "p1.s2"}, nil},
-		"SC65 a step of a sub-plan":           {revising(2), map[string][]any{"code": {tooMuch}, "subplan": {steps(2)}, "verify code": {naming(90, 2)}}, 0, 2, nil, []string{"p1.s1", "p2.s1", "p2.s2", "p1.s2"}, nil},
+		"SC65 SC51 the host answers for the planner": {backed, map[string][]any{"verify code": {naming(90, 2)}, "revise": times(4, errBoom)}, 4, 2, []string{
+			"- 2 do part 2 of 2 (medium)\n+ 2 part 2 (medium)",
+		}, []string{"p1.s1", "p1.s2"}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, []string{"p1"}, p.out.Unverified)
+		}},
+		"SC65 a step of a sub-plan": {revising(2), map[string][]any{"code": {tooMuch}, "subplan": {steps(2)}, "verify code": {naming(90, 2)}}, 0, 2, nil, []string{"p1.s1", "p2.s1", "p2.s2", "p1.s2"}, func(t *testing.T, p played) {
+			t.Helper()
+			for _, kind := range []string{"verify code", "verify test", "verify step"} {
+				assert.NotContains(t, p.asked[kind][0].Prompt, `under "revise"`, kind)
+				assert.Contains(t, p.asked[kind][len(p.asked["verify code"])-1].Prompt, `under "revise"`, kind)
+			}
+		}},
 		"SC65 SC23 no revision of an abandoned plan": {delivery.Config{
 			Policy: delivery.Policy{Revisions: 1, AcceptableFailures: 2}, Bounds: delivery.Bounds{FailedSteps: 1}, Rules: iterations(1),
 		}, map[string][]any{"check": times(4, failed)}, 0, 1, nil, []string{"p1.s1"}, nil},
@@ -117,7 +143,15 @@ func TestRevisions(t *testing.T) {
 		p.cfg.Rules = iterations(1)
 		got := p.play(t)
 		assert.Empty(t, got.asked["revise"])
+		assert.Zero(t, got.out.State.Metrics.ReplanCount, "SC35")
 		assert.Equal(t, delivery.StepFailed, got.step(t, "p1.s1").Status)
+	})
+	t.Run("SC65 SC63 no review of a revision after the end of execution", func(t *testing.T) {
+		p := tight(map[string][]any{"code": {slow(60, code())}, "verify code": {naming(90, 2)}, "revise": {slow(140, two)}})
+		p.cfg.Policy.Revisions, p.cfg.Rules = 1, iterations(1)
+		got := p.play(t)
+		assert.Equal(t, 1, got.asked.of("verify plan"))
+		require.Len(t, got.events(t, delivery.EventBudgetExceeded), 1)
 	})
 	t.Run("SC65 a revision counts from its own planner's answer on, also in a second iteration", func(t *testing.T) {
 		p := project{cfg: revising(1), cast: map[string][]any{
@@ -125,6 +159,7 @@ func TestRevisions(t *testing.T) {
 		}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, 2, p.asked.of("revise"), "once a root plan")
+		assert.NotContains(t, p.asked["revise"][1].Prompt, `under "last"`)
 	})
 	t.Run("SC65 more revisions than plans", func(t *testing.T) {
 		cfg := revising(4)
@@ -177,6 +212,11 @@ func TestCoverage(t *testing.T) {
 			assert.InDelta(t, measured, *got.step(t, "p1.s1").Tests.Coverage, 0)
 		}
 	})
+	t.Run("SC65 N15 a tester that gives no report", func(t *testing.T) {
+		p := project{cfg: cfg, cast: map[string][]any{"check": append(times(4, errBoom), always{cover(80)}), "integrate": {cover(80)}}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, []string{"Make the tests pass. the tester gave no answer"}, input[delivery.CodeInput](t, p.asked["fix"][0]).Fix.Items)
+	})
 	t.Run("SC65 a real run without a figure", func(t *testing.T) {
 		p := project{space: newFolder(), cfg: cfg, cast: map[string][]any{"check": {always{cover(95)}}}}
 		p.cfg.Rules = fixes(1, 0)
@@ -196,6 +236,8 @@ func TestMonitor(t *testing.T) {
 	watched := func(every time.Duration) delivery.Config {
 		return delivery.Config{Policy: delivery.Policy{MonitorEvery: every}}
 	}
+	silent := watched(time.Minute)
+	silent.Rules.Fallback = func(delivery.Failure) ([]byte, error) { return agent.JSON(marks(10)), nil } // which has no say here
 	blockedFor := func(seconds int) any { return slow(seconds, blocked) }
 	for name, tt := range map[string]struct {
 		cfg   delivery.Config
@@ -208,6 +250,7 @@ func TestMonitor(t *testing.T) {
 			t.Helper()
 			in := input[delivery.VerifyInput](t, p.asked["verify monitor"][0])
 			assert.Equal(t, delivery.GateMonitor, in.Gate)
+			assert.Len(t, in.Steps, 2)
 			assert.Len(t, in.Changes, 2, "what was said since the last verdict")
 			assert.Contains(t, in.Changes[0], "Coder, blocked: the format is not known")
 			assert.Equal(t, 9, p.out.State.Metrics.VerificationsPassed, "a look is no verification")
@@ -249,16 +292,17 @@ func TestMonitor(t *testing.T) {
 			t.Helper()
 			assert.Equal(t, critical, p.levels()[1])
 		}},
-		"SC66 without an answer nothing changes": {watched(time.Minute), map[string][]any{"code": {blockedFor(70)}, "verify monitor": times(4, errBoom)}, 4, func(t *testing.T, p played) {
+		"SC66 SC51 without an answer nothing changes, and it is not asked again at once": {silent, map[string][]any{"code": {blockedFor(70), blocked}, "verify monitor": times(4, errBoom)}, 4, func(t *testing.T, p played) {
 			t.Helper()
 			assert.Empty(t, p.out.Unverified)
 			assert.Equal(t, orchestrator.Completed, p.out.Status)
 			assert.Len(t, p.out.Report.Verdicts, 9)
 		}},
 		"SC66 before a fix, a test and a plan": {watched(time.Minute), map[string][]any{
-			"code": {slow(70, tooMuch), code(), slow(70, code())}, "check": {passed, passed, slow(70, failed)}, "verify test": {marks(90), marks(90), slow(70, marks(90))},
+			"code": {slow(70, tooMuch), code(), slow(70, code())}, "check": {passed, passed, slow(70, failed)}, "verify test": {marks(90), marks(90), slow(70, marks(90))}, "verify monitor": {marks(45)},
 		}, 1, func(t *testing.T, p played) {
 			t.Helper()
+			assert.NotNil(t, input[delivery.PlanInput](t, p.asked["subplan"][0]).Guidance, "who is asked next is told")
 			assert.Equal(t, "p1.s1", p.asked["verify monitor"][0].Task)
 		}},
 	} {
@@ -271,6 +315,16 @@ func TestMonitor(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestLookIsInTime(t *testing.T) {
+	t.Run("SC66 SC5 no try of a look begins after the time of a step", func(t *testing.T) {
+		cfg := limited(60)
+		cfg.Policy = delivery.Policy{MonitorEvery: time.Minute, AcceptableFailures: 1} // a step has four minutes
+		p := project{cfg: cfg, cast: map[string][]any{"plan": {steps(12)}, "code": {slow(230, blocked)}, "verify monitor": {slow(20, errBoom)}}}.play(t)
+		assert.Equal(t, 1, p.asked.of("verify monitor"))
+		assert.Equal(t, "step budget", p.step(t, "p1.s1").FailReason)
+	})
 }
 
 type ladderFunc func(delivery.Escalating) delivery.Level

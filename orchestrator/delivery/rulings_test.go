@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,13 +129,16 @@ func TestContinuedSubPlan(t *testing.T) {
 	first := project{cfg: limited(2), cast: map[string][]any{
 		"code": {tooMuch, writes("a", "1"), flowtest.Hang()}, "subplan": {steps(3)},
 	}}
+	three := []string{"p2.s1", "p2.s2", "p2.s3"}
 	for name, tt := range map[string]struct {
-		cast map[string][]any
-		subs []string
+		cast     map[string][]any
+		subs     []string
+		rejected int
 	}{
-		"SC64 a new sub-plan":          {map[string][]any{"code": {tooMuch, writes("b", "2")}, "subplan": {steps(1)}}, []string{"p2.s1", "p2.s2", "p2.s3", "p3.s1"}},
-		"SC64 an attempt that is good": {map[string][]any{"code": {writes("b", "2")}}, []string{"p2.s1", "p2.s2", "p2.s3"}},
-		"SC64 a second attempt":        {map[string][]any{"code": {writes("wrong", "1"), writes("b", "2")}, "verify step": {marks(60)}}, []string{"p2.s1", "p2.s2", "p2.s3"}},
+		"SC64 a new sub-plan":          {map[string][]any{"code": {tooMuch, writes("b", "2")}, "subplan": {steps(1)}}, append(slices.Clone(three), "p3.s1"), 0},
+		"SC64 an attempt that is good": {map[string][]any{"code": {writes("b", "2")}}, three, 0},
+		"SC64 a second attempt":        {map[string][]any{"code": {writes("wrong", "1"), writes("b", "2")}, "verify step": {marks(60)}}, three, 1},
+		"SC64 SC9 no tests of its own": {map[string][]any{"code": {with(writes("b", "1"), object{"tests": []object{}}), writes("b", "2")}}, three, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFolder()
@@ -156,6 +160,7 @@ func TestContinuedSubPlan(t *testing.T) {
 			}
 			assert.Equal(t, []string{"a", "b"}, paths)
 			assert.Equal(t, tt.subs, step.SubSteps)
+			assert.Equal(t, tt.rejected, p.out.State.Metrics.VerificationsFailed)
 			assert.NotContains(t, f.files, "wrong")
 			assert.Equal(t, delivery.StepCompleted, p.step(t, "p2.s1").Status, "completed steps are kept")
 			assert.Equal(t, delivery.StepFailed, p.step(t, "p2.s2").Status)

@@ -99,10 +99,8 @@ func (r *run) verify(c *orchestrator.Context, w review) (ruling, error) {
 
 // grade returns the verdict of the host's Grader, or else of the supervisor.
 func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error) {
-	in := w.input
-	in.Gate, in.Threshold, in.Goal, in.Context = w.gate, r.Policy.Thresholds.of(w.gate), r.state.PrimaryGoal, r.in.Context
-	in.Last = r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
-	in.Steps, in.StepsLeft = r.state.recent()
+	in := r.withProgress(w.input)
+	in.Gate, in.Threshold = w.gate, r.Policy.Thresholds.of(w.gate)
 	if own := r.Rules.Graders.of(w.gate); own != nil {
 		if err := r.late(c, w.until); err != nil {
 			return answered[Verdict]{}, err
@@ -116,6 +114,14 @@ func (r *run) grade(c *orchestrator.Context, w review) (answered[Verdict], error
 		data: promptData{Gate: w.gate, Threshold: in.Threshold, Revisions: w.revises && r.Policy.Revisions > 0}, input: in, noFallback: w.gate == gateGoal,
 	})
 	return answered[Verdict]{got.value.verdict(), got.backup, got.failed}, err
+}
+
+// withProgress returns the input of a supervisor with how far the run is.
+func (r *run) withProgress(in VerifyInput) VerifyInput {
+	in.Goal, in.Context = r.state.PrimaryGoal, r.in.Context
+	in.Last = r.out.Report.Verdicts[max(0, len(r.out.Report.Verdicts)-5):]
+	in.Steps, in.StepsLeft = r.state.recent()
+	return in
 }
 
 // verdict is the answer as a Verdict.
