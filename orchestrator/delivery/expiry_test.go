@@ -57,6 +57,14 @@ func TestEndOfAllTime(t *testing.T) {
 		assert.Equal(t, 1, p.step(t, "p1.s1").Attempts)
 		assert.Equal(t, 1, p.out.State.Metrics.ReplanCount)
 	})
+	t.Run("SC54 SC58 a plan that was not judged when the run ended", func(t *testing.T) {
+		ended := project{cfg: limited(2), cast: map[string][]any{"verify plan": {flowtest.Hang()}}}.play(t)
+		require.ErrorIs(t, ended.err, delivery.ErrTimeExpired)
+		require.EqualValues(t, "pending", ended.out.State.Plans[0].Status)
+		p := project{in: delivery.Input{From: &ended.out.State}}.play(t)
+		require.NoError(t, p.err)
+		assert.Equal(t, delivery.StepFailed, p.out.State.Plans[0].Status)
+	})
 	t.Run("SC35 SC58 the first plan of a continued run is a further request", func(t *testing.T) {
 		ended := project{cfg: limited(2), cast: map[string][]any{"plan": {flowtest.Hang()}}}.play(t)
 		require.ErrorIs(t, ended.err, delivery.ErrTimeExpired)

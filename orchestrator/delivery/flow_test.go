@@ -246,7 +246,10 @@ func TestRuns(t *testing.T) {
 			cast: map[string][]any{"code": {tooMuch, code(), always{tooMuch}}, "subplan": {steps(2)}},
 		}, ends{calls: 2 + 1 + 2 + 5 + 1 + 1 + 2 + 1, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached, metrics: func(m delivery.Metrics) bool {
 			return m.CompletedSteps == 1
-		}}, nil},
+		}}, func(t *testing.T, p played) {
+			t.Helper()
+			assert.Equal(t, "step 2 of its sub-plan: the coder is blocked: it is too much", p.step(t, "p1.s1").FailReason)
+		}},
 		{"SA23 SC7 the step gate rejects three times", project{cast: map[string][]any{"verify step": times(3, marks(60))}}, done(35), nil},
 		{"SA24 S48 SC23 SC59 too many failed steps", project{cfg: iterating(1), cast: map[string][]any{"plan": {steps(5)}, "check": {always{failed}}}}, ends{
 			calls: 50, phase: delivery.Failed, status: orchestrator.Failed, err: delivery.ErrGoalNotReached,

@@ -55,6 +55,7 @@ func TestTime(t *testing.T) {
 		assert.Equal(t, 2+5, p.asked.total())
 		assert.InDelta(t, 605, p.out.Elapsed.Seconds(), 1)
 		assert.NotNil(t, p.out.State.EndTime)
+		assert.Empty(t, p.events(t, delivery.EventBudgetExceeded), "that is for parts of a run")
 	})
 	t.Run("SA42 SC44 SC55 SC59 expiry during a call that ends soon", func(t *testing.T) {
 		p := tight(map[string][]any{"code": {code(), slow(258, code())}}).play(t)

@@ -174,6 +174,11 @@ func TestWhenMessagesAreSent(t *testing.T) {
 		// goal's rejection after it is REMIND, above the NONE of the verdict before.
 		p := project{cfg: delivery.Config{Rules: iterations(1), Bounds: delivery.Bounds{FailedSteps: 1}}, cast: map[string][]any{"check": {always{failed}}}}.play(t)
 		assert.Equal(t, 2, count(p)[delivery.EscalationSent])
+		for _, e := range p.events(t, delivery.EventMessageSent) {
+			if e.Message == delivery.EscalationSent && e.To == delivery.Supervisor {
+				assert.Equal(t, map[string]any{"issues": 1.0, "level": "REFOCUS"}, e.Payload, "SC23")
+			}
+		}
 		assert.Equal(t, remind, p.out.State.Escalation.Level)
 	})
 	t.Run("SC43 SC19 a step is blocked by a sub-plan, or by a step that failed", func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // verdicts. The page loads nothing and has no script, and text of agents is escaped.
 func Page(o Outcome) (string, error) {
 	s := &o.State
-	p := page.Of("Delivery", cmp.Or(o.Asked, s.PrimaryGoal), o.Outcome)
+	p := page.Of("Delivery", o.Asked, o.Outcome)
 	m := s.Metrics
 	p.Facts = append([]page.Fact{
 		{Name: "Steps", Value: fmt.Sprintf("%d of %d completed", m.CompletedSteps, m.TotalSteps)},

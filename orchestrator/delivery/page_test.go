@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,13 +80,43 @@ func TestPageOfLess(t *testing.T) {
 	p := project{cfg: delivery.Config{Rules: iterations(1)}, cast: map[string][]any{"check": {always{failed}}}}.play(t)
 	html, err := delivery.Page(p.out)
 	require.NoError(t, err)
-	for _, want := range []string{"Delivery · Failed", "The goal is not reached", "failed or skipped: steps 1, 2; 0 may be", "its tests fail after 3 fixes", "<h2>Steps</h2>"} {
+	for _, want := range []string{"Delivery · Failed", "The goal is not reached", "failed or skipped: steps 1, 2; 0 may be", "its tests fail after 3 fixes", "0 of 2 completed"} {
 		assert.Contains(t, html, want)
 	}
 	html, err = delivery.Page(delivery.Outcome{})
 	require.NoError(t, err)
 	assert.Contains(t, html, "Delivery · Running")
 	assert.NotContains(t, html, "How it came about", "nothing has")
+}
+
+// A page's parts: the goal with what proves it, the steps, and how it came about.
+func TestPartsOfThePage(t *testing.T) {
+	p := project{cfg: delivery.Config{Policy: delivery.Policy{AcceptableFailures: 1, MonitorEvery: time.Minute}}, cast: map[string][]any{
+		"plan": {steps(1), needing(nil, nil, []int{1}), steps(2)}, "check": {with(passed, object{"suggestions": []string{"test leap years"}}), passed, passed, passed, always{failed}},
+		"code": {slow(70, blocked), code()}, "verify goal": {with(marks(75), object{"reason": "not yet"}), with(marks(95), object{"reason": "now it is"})},
+		"integrate": {passed, passed},
+	}}.play(t)
+	require.NoError(t, p.err)
+	html, err := delivery.Page(p.out)
+	require.NoError(t, err)
+	top, rest, _ := strings.Cut(html, "<h2>Steps</h2>")
+	shown, course, _ := strings.Cut(rest, "<h2>How it came about</h2>")
+	for part, want := range map[string][]string{
+		top: {"now it is", "4 of 5 completed"},
+		shown: {
+			"p2.s1", "2 attempts", `<span class="score">90</span>`,
+			`<article class="card">` + "\n" + `<p class="eyebrow">p3.s2</p>` + "\n" + `<div class="head"><h3>do part 2 of 2</h3></div>` + "\n" +
+				`<p class="soft">its tests fail after 3 fixes: the tests failed</p>` + "\n" + `<p><span class="tag">Failed</span> <span class="tag">medium</span> </p>`,
+		},
+		course: {"Check", "the plan has 1 steps", "(after 1)", "looked", "test leap years"},
+	} {
+		for _, text := range want {
+			assert.Contains(t, part, text)
+		}
+	}
+	assert.NotContains(t, top, "not yet")
+	assert.NotContains(t, top, "its tests fail")
+	assert.NotContains(t, shown, "p1.s1", "its plan was rejected")
 }
 
 // Each verdict and each real run of tests is one event, with its gate.

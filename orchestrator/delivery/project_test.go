@@ -104,6 +104,21 @@ func writes(path, content string) object {
 	return object{"summary": "wrote " + path, "files": []object{{"path": path, "content": content}}, "tests": []object{{"path": path + "_test", "content": "test"}}}
 }
 
+// sinceFails is a workspace that cannot store the state behind a step; nil: it hangs then.
+func sinceFails(f *folder, err error) agent.Agent {
+	return agent.Func(func(ctx context.Context, req agent.Request) (agent.Response, error) {
+		var in delivery.SnapshotRequest
+		if req.Op != delivery.OpSnapshot || json.Unmarshal(req.Input, &in) != nil || in.Since == "" {
+			return f.Call(ctx, req)
+		}
+		if err == nil {
+			<-ctx.Done()
+			return agent.Response{}, ctx.Err()
+		}
+		return agent.Response{}, err
+	})
+}
+
 func TestProject(t *testing.T) {
 	t.Run("SC57 SX8 accepted steps stay", func(t *testing.T) {
 		f := newFolder()
@@ -186,6 +201,47 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, map[string]string{"b": "2", "b_test": "test"}, f.files)
 		assert.False(t, p.out.State.Unrestored)
 	})
+	t.Run("SC57 SC28 no step begins on what could not be restored", func(t *testing.T) {
+		f := newFolder()
+		f.fails[delivery.OpRestore] = errBoom
+		p := project{space: f, cfg: delivery.Config{Rules: fixes(1, 0)}, cast: map[string][]any{"code": {writes("a", "BUG")}}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Equal(t, "the workspace could not be restored", p.step(t, "p1.s2").FailReason)
+		assert.Len(t, p.asked["code"], 1)
+		assert.Equal(t, []float64{1, 2, 4, 1, 2, 4}, p.slept(t))
+	})
+	t.Run("SC57 a state that could not be stored is not undone", func(t *testing.T) {
+		f := newFolder()
+		p := project{space: sinceFails(f, errBoom), cfg: delivery.Config{Rules: iterations(1)}, cast: map[string][]any{
+			"code": {writes("a", "1"), writes("b", "2")}, "verify goal": {marks(60)},
+		}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Len(t, f.files, 4)
+		assert.Empty(t, p.out.State.Snapshot)
+	})
+	t.Run("SC55 SC57 the workspace has a second after the end", func(t *testing.T) {
+		p := late()
+		p.space = sinceFails(newFolder(), nil)
+		got := p.play(t)
+		require.ErrorIs(t, got.err, delivery.ErrTimeExpired)
+		assert.InDelta(t, 606, got.out.Elapsed.Seconds(), 0.5)
+	})
+	t.Run("SC58 SC64 code that a continued run may not write", func(t *testing.T) {
+		from := delivery.State{PrimaryGoal: "x", Plans: []delivery.Plan{
+			{ID: "p1", Approved: true, Status: "in_progress", Steps: []delivery.Step{{
+				ID: "p1.s1", Number: 1, Description: "a", Status: "in_progress", SubSteps: []string{"p2.s1"}, Tests: &delivery.TestResult{}, Verification: &delivery.Verdict{},
+			}}},
+			{ID: "p2", Approved: true, ParentPlanID: "p1", Depth: 1, Status: "in_progress", Steps: []delivery.Step{{
+				ID: "p2.s1", Number: 1, Description: "b", Status: delivery.StepCompleted, Depth: 1, Code: &delivery.CodeOutput{Files: []delivery.File{{Path: "/etc/x"}}},
+			}}},
+		}}
+		p := project{space: newFolder(), cfg: delivery.Config{Rules: iterations(1)}, in: delivery.Input{From: &from}}.play(t)
+		require.ErrorIs(t, p.err, delivery.ErrGoalNotReached)
+		assert.Contains(t, p.step(t, "p1.s1").FailReason, "a file was refused")
+		assert.Empty(t, p.asked["code"])
+		assert.Nil(t, p.step(t, "p1.s1").Tests)
+		assert.Nil(t, p.step(t, "p1.s1").Verification)
+	})
 	t.Run("SC57 SC58 a step with a sub-plan under way is done anew", func(t *testing.T) {
 		f := newFolder()
 		first := project{space: f, cfg: limited(2), cast: map[string][]any{"code": {tooMuch, writes("a", "1"), flowtest.Hang()}, "subplan": {steps(2)}}}.play(t)
@@ -193,7 +249,7 @@ func TestProject(t *testing.T) {
 		assert.Equal(t, delivery.StepBlocked, first.step(t, "p1.s1").Status)
 		assert.Empty(t, f.files)
 
-		f.done = map[string]agent.Response{}
+		f.done, f.files = map[string]agent.Response{}, map[string]string{"of somebody": "4"} // who worked there since
 		p := project{space: f, in: delivery.Input{From: &first.out.State}, cast: map[string][]any{"code": {writes("b", "2"), writes("c", "3")}}}.play(t)
 		require.NoError(t, p.err)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)

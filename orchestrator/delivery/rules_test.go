@@ -352,9 +352,9 @@ func TestBothOfTheHost(t *testing.T) {
 	require.ErrorIs(t, p.err, delivery.ErrNotPermitted)
 }
 
-// TestGatesAndLadderAreTold: what gates and the Ladder get, in order.
-func TestGatesAndLadderAreTold(t *testing.T) {
-	var gates, levels []string
+// TestRulesAreTold: what gates, the Ladder and the Scheduler get, in order.
+func TestRulesAreTold(t *testing.T) {
+	var gates, levels, ready []string
 	pass := func(name string) grading.Gate[grading.Standing, grading.Decision] {
 		return grading.GateFunc[grading.Standing, grading.Decision](func(s grading.Standing) grading.Decision {
 			gates = append(gates, fmt.Sprintf("%s %s %s: %v of %v, try %d, before %v", name, s.Of.ID, s.Of.Group, s.Score, s.Threshold, s.Try, s.Before))
@@ -368,12 +368,20 @@ func TestGatesAndLadderAreTold(t *testing.T) {
 				levels = append(levels, fmt.Sprintf("%s %s: %v %v %v, %d, %q", e.Gate, e.Target, e.Score, e.Passed, e.Local, e.Issues, e.Before))
 				return map[bool]delivery.Level{true: none, false: remind}[e.Passed]
 			}),
+			Scheduler: routing.SchedulerFunc(func(nodes []routing.Node, at routing.Moment) []routing.Node {
+				assert.False(t, at.Now.IsZero())
+				for _, n := range nodes {
+					ready = append(ready, fmt.Sprint(n.ID, " ", n.Number, " ", n.Phase, " ", n.State == routing.Ready))
+				}
+				return nodes
+			}),
 		}, Bounds: delivery.Bounds{MinSteps: 1}},
 		cast: map[string][]any{
 			"plan": {steps(16), steps(2), always{steps(1)}}, "verify plan": {marks(69)}, "verify code": {marks(59)}, "verify goal": {marks(79)},
 		},
 	}.play(t)
 	require.NoError(t, p.err)
+	assert.Equal(t, []string{"p3.s1 1 medium true", "p4.s1 1 medium true"}, ready)
 	assert.Equal(t, []string{
 		"plan p2 p2: 69 of 70, try 1, before []", "plan p3 p3: 90 of 70, try 2, before [69]",
 		"code p3.s1 p3: 59 of 60, try 1, before []", "code p3.s1 p3: 90 of 60, try 2, before [59]",
@@ -501,5 +509,10 @@ func TestResult(t *testing.T) {
 	require.NoError(t, p.err)
 	assert.Equal(t, "=== a.go\npackage b\n=== b.go\npackage b\n=== a_test.go\npackage a\n", p.out.Result())
 	assert.Empty(t, delivery.Outcome{}.Result())
+	none := p.out.State.Plans[0].Steps[1].Code.Files
+	none[0], none[1].Delete = delivery.File{Path: "a.go", Delete: true}, true
+	assert.Equal(t, "=== a_test.go\npackage a\n", p.out.Result(), "what was removed is no part of it")
+	p.out.State.Plans[0].Steps[1].Status = delivery.StepFailed
+	assert.Equal(t, "=== a.go\npackage a\n=== a_test.go\npackage a\n", p.out.Result(), "nor is the code of a step that failed")
 	assert.Equal(t, "a parser of durations", p.out.Asked)
 }
