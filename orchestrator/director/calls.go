@@ -93,15 +93,16 @@ func (r *run) spend(c *orchestrator.Context, by blackboard.Role, task string, us
 	}
 }
 
-// left tells models what is left of money and time; "": there are no limits.
+// left tells models what is left of money and time; "": there are no limits. A call to which
+// nothing is left is refused, whatever it says.
 func (r *run) left(c *orchestrator.Context) string {
 	left := c.Left()
 	var parts []string
 	if left.Cost != 0 {
-		parts = append(parts, "USD "+strconv.FormatFloat(float64(max(left.Cost, 0)/(providers.USD/100))/100, 'f', 2, 64))
+		parts = append(parts, "USD "+strconv.FormatFloat(float64(left.Cost/(providers.USD/100))/100, 'f', 2, 64))
 	}
 	if left.Wall != 0 {
-		parts = append(parts, fmt.Sprintf("%.0f minutes", max(left.Wall, 0).Minutes()))
+		parts = append(parts, fmt.Sprintf("%.0f minutes", left.Wall.Minutes()))
 	}
 	if len(parts) == 0 {
 		return ""

@@ -30,6 +30,17 @@ func TestDelays(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.GreaterOrEqual(t, p.last(t, "db_build").at.Sub(p.of("work")[0].at), time.Hour)
 	})
+	t.Run("BC1 BC53 another run waits for a delayed task, too", func(t *testing.T) {
+		s := one(roles{"work": first(director.WorkerResult{Status: director.StatusFailed})})
+		s.cfg.Rules.Retrier, s.budget.Wall = later(map[string]time.Duration{"db_build": time.Hour}), time.Minute
+		p := s.play(t)
+		require.ErrorIs(t, p.err, orchestrator.ErrBudget)
+		assert.GreaterOrEqual(t, p.out.Elapsed, time.Minute, "it does not end before")
+		s.budget.Wall = 0
+		p = p.from(s).play(t)
+		require.NoError(t, p.err)
+		assert.Greater(t, p.out.Elapsed, 50*time.Minute)
+	})
 	t.Run("BC1 a run does not wait for a delayed task that is abandoned", func(t *testing.T) {
 		s := one(roles{
 			"work": func(a asked) any {

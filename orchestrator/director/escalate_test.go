@@ -29,7 +29,7 @@ func wants(task string, first director.WorkerResult) func(asked) any {
 
 // escalates is a worker whose first attempt escalates.
 func escalates(task string, e director.EscalationRequest) func(asked) any {
-	return wants(task, director.WorkerResult{Status: director.StatusFailed, Escalation: &e, Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Partial: json.RawMessage(`{"half":1}`)}})
+	return wants(task, director.WorkerResult{Status: director.StatusFailed, Escalation: &e, Checkpoint: &director.CheckpointPlan{Resume: "write the handler", Partial: json.RawMessage(`{"half":1}`), Files: []string{"handler.go"}}})
 }
 
 func plan(id, phase string, needs ...string) director.TaskPlan {
@@ -218,6 +218,7 @@ func TestEscalations(t *testing.T) {
 		task := p.task(t, "db_build")
 		assert.Equal(t, blackboard.ByExternal, task.Blocked.Type)
 		assert.Equal(t, []string{"API key"}, task.Blocked.WaitingOn)
+		assert.Equal(t, "API key", task.Escalation.Needs)
 		named := one(map[string]func(asked) any{"work": func(a asked) any {
 			reason := ""
 			if a.n == 2 {

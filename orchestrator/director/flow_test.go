@@ -116,6 +116,9 @@ func TestTodoBoard(t *testing.T) {
 		assert.Equal(t, "test-api", p.out.Board.Tasks[7].ID)
 		assert.Equal(t, []string{"views_build"}, p.task(t, "test-views").DependsOn)
 		assert.True(t, p.task(t, "test-api").Placeholder)
+		s := script{in: director.Input{Tasks: []blackboard.Definition{define("db_build"), define("db_build2")}}}
+		s.in.Tasks[1].Phase, s.in.Tasks[1].Priority = "build", 20
+		assert.Equal(t, 20, s.play(t).task(t, "test-db").Priority, "the highest of what it tests")
 	})
 	t.Run("BA28 B49 a worker that crashes", func(t *testing.T) {
 		p := script{cfg: bare(), in: director.Input{Tasks: []blackboard.Definition{define("db_build")}}, roles: map[string]func(asked) any{

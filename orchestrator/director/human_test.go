@@ -380,11 +380,18 @@ func TestPeople(t *testing.T) {
 		s.cfg.Policy.Retry.Attempts = 1
 		p := s.play(t)
 		require.ErrorIs(t, p.err, director.ErrWaiting)
-		p.out.Board.Tasks[0].Status = blackboard.FailedQA
+		task := &p.out.Board.Tasks[0]
+		task.Status = blackboard.FailedQA
 		s.in, s.cfg.Policy.Retry.Attempts = director.Input{Board: p.out.Board, Drafts: p.out.Drafts}, 2
-		p = s.play(t)
-		require.NoError(t, p.err)
-		assert.Contains(t, p.last(t, "db_build").req.History[0].Text, "the rule on dates is missing")
+		again := s.play(t)
+		require.NoError(t, again.err)
+		assert.Contains(t, again.last(t, "db_build").req.History[0].Text, "the rule on dates is missing")
+		for kind, why := range map[blackboard.FailureKind]string{blackboard.MergeConflict: "no attempt is left, and the last merge failed: ", blackboard.NoReview: ""} {
+			task.QA.Kind, task.ConflictCount = kind, 4
+			again = s.play(t)
+			require.ErrorIs(t, again.err, director.ErrWaiting)
+			assert.Equal(t, why+"the rule on dates is missing", again.task(t, "db_build").Reason)
+		}
 	})
 }
 

@@ -158,6 +158,7 @@ func TestAnswersMeanwhile(t *testing.T) {
 		require.NoError(t, p.err)
 		last := p.last(t, "db_build")
 		assert.Equal(t, 3, last.attempt)
+		assert.Equal(t, 2, p.of(director.OpEscalate)[0].attempt)
 		require.NotNil(t, workInput(last).Checkpoint)
 		assert.Equal(t, "write the handler", workInput(last).Checkpoint.Resume)
 		said := ""

@@ -52,6 +52,11 @@ func TestSharedPaths(t *testing.T) {
 		p := shared().with(roles{"conflict": always("rubbish")}).play(t)
 		require.NoError(t, p.err)
 		assert.True(t, p.warned("conflict"), "BC63 an answer that cannot be used changes nothing")
+		var in director.ConflictInput
+		decode(p.of("conflict")[0].req.Input, &in)
+		assert.Equal(t, []string{"notes.md"}, in.Files)
+		assert.Contains(t, in.Text, "another task has delivered this path meanwhile")
+		assert.Equal(t, in.Files, in.Graph.Tasks[1].Failure.Files)
 		assert.Equal(t, orchestrator.Completed, p.out.Status)
 		assert.Equal(t, "a+b", p.out.Files["notes.md"])
 		b := p.task(t, "b_build")
@@ -62,6 +67,7 @@ func TestSharedPaths(t *testing.T) {
 		failed := p.events(t, director.EventMergeFailed)
 		require.Len(t, failed, 1)
 		assert.Equal(t, director.Event{Event: failed[0].Event, Task: "b_build", Attempt: 1, On: "merge_conflict", Files: []string{"notes.md"}}, failed[0])
+		assert.Equal(t, "s", workInput(p.last(t, "b_build")).Inputs[0].Summary)
 		memory := p.last(t, "b_build").req.History
 		require.Len(t, memory, 1)
 		assert.Contains(t, memory[0].Text, "another task has delivered this path meanwhile")

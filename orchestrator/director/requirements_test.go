@@ -237,7 +237,8 @@ func TestWorkerResult(t *testing.T) {
 	})
 	t.Run("B125 B127 what the director reads to decide", func(t *testing.T) {
 		tasks := []blackboard.Definition{define("db_plan"), define("db_build", "db_plan"), define("api_build", "db_plan"), define("views_build", "db_plan")}
-		p := script{cfg: bare(), in: director.Input{Objective: "Build a Todo Board web app", Spec: todoSpec, Tasks: tasks}, roles: map[string]func(asked) any{
+		tasks[1].Criteria = append(tasks[1].Criteria, "It keeps todos")
+		p := script{cfg: bare(), budget: orchestrator.Budget{Wall: time.Hour}, in: director.Input{Objective: "Build a Todo Board web app", Spec: todoSpec, Tasks: tasks}, roles: map[string]func(asked) any{
 			"work": func(a asked) any {
 				r := done(a.task, a.attempt)
 				switch {
@@ -270,6 +271,7 @@ func TestWorkerResult(t *testing.T) {
 			assert.Equal(t, []string{"db_plan"}, g.Tasks[1].DependsOn)
 			assert.Equal(t, []string{"plan", "build", "test", "document"}, g.Phases)
 			assert.Len(t, g.Profiles, 5)
+			assert.Equal(t, "60 minutes are left", g.Left)
 		}
 		var review director.ChangeInput
 		decode(p.of("review")[0].req.Input, &review)
@@ -293,6 +295,7 @@ func TestWorkerResult(t *testing.T) {
 		assert.Contains(t, replan.Why, "3 reviews")
 		assert.Equal(t, []string{"db_build (qa): the rule on dates is missing"}, replan.Failures)
 		assert.Equal(t, 3, replan.Graph.Tasks[1].Retries)
+		require.Len(t, replan.Graph.Tasks[1].Failure.Criteria, 1, "the other one is met")
 		assert.Equal(t, "It does what db_build is for", replan.Graph.Tasks[1].Failure.Criteria[0].Criterion)
 	})
 	t.Run("BC47 the message of a new attempt is a prompt that can be replaced", func(t *testing.T) {
@@ -392,7 +395,7 @@ func forks(conflicts ...string) map[string]func(asked) any {
 			return director.Committed{Commit: "c-" + in.Tree.Task, Files: 1, Found: true}
 		},
 		director.OpInspect: func(asked) any {
-			return director.Inspected{Artifact: worktree.Artifact{Path: "a.md", Size: 1, Text: "a"}}
+			return director.Inspected{Artifact: worktree.Artifact{Path: "a.md", Size: 1, Text: "a"}, Diff: "+a"}
 		},
 		director.OpMerge: func(a asked) any {
 			var in director.MergeRequest
@@ -616,6 +619,14 @@ func TestForks(t *testing.T) {
 			decode(a.req.Input, &in)
 			into[in.Tree.Task] = in.Into
 		}
+		for _, a := range p.of(director.OpInspect) {
+			var in director.InspectRequest
+			decode(a.req.Input, &in)
+			assert.Equal(t, into[in.Tree.Task], in.Into, "the difference is to where it is merged")
+		}
+		var review director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &review)
+		assert.Equal(t, "+a", review.Diff)
 		assert.Equal(t, map[string]string{
 			"db_build/1": "", "sub1/1": "task/db_build/a1", "db_build/2": "task/db_build/a1", "sub2/1": "task/db_build/a2", "db_build/3": "task/db_build/a2",
 		}, bases)

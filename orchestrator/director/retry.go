@@ -77,13 +77,7 @@ func (r *run) wakeAt(until time.Time) {
 // beginWakes begins the waits, each in a branch, and ends them if nothing waits any more.
 func (r *run) beginWakes(c *orchestrator.Context) {
 	for _, until := range r.wakes {
-		r.start(wakeKeys+until.String(), func(c *orchestrator.Context) error {
-			d := until.Sub(c.Now())
-			if left := c.Left().Wall; left > 0 {
-				d = min(d, left)
-			}
-			return c.Sleep(d)
-		})
+		r.start(wakeKeys+until.String(), func(c *orchestrator.Context) error { return c.Sleep(until.Sub(c.Now())) })
 	}
 	r.wakes = nil
 	r.lists.delayed = slices.DeleteFunc(r.lists.delayed, func(id string) bool {

@@ -46,6 +46,16 @@ func TestReviews(t *testing.T) {
 		assert.Equal(t, "made db_build", in.Summary)
 		assert.Contains(t, in.Spec, "db")
 	})
+	t.Run("B68 B123 a long text is cut for members, and kept", func(t *testing.T) {
+		p := one(roles{"work": always(at("x.md", strings.Repeat("x", 100<<10)))}).only("db_build").also(define("api_plan", "db_build")).play(t)
+		require.NoError(t, p.err)
+		var in director.ReviewInput
+		decode(p.of("qa")[0].req.Input, &in)
+		assert.EqualValues(t, 100<<10, in.Artifact.Size)
+		assert.Less(t, len(in.Artifact.Text), 70<<10)
+		assert.Less(t, len(inputs(p.last(t, "api_plan"))["db_build"]), 70<<10)
+		assert.Len(t, p.out.Files["x.md"], 100<<10)
+	})
 	t.Run("BA31 BC26 passed by the model, and a criterion is not met", func(t *testing.T) {
 		p := one(map[string]func(asked) any{"qa": edits("db_build", 1, func(r *director.Review) { r.Criteria[0].Passed = false })}).play(t)
 		require.NoError(t, p.err)
@@ -781,17 +791,17 @@ func TestGivenTasks(t *testing.T) {
 		}
 		require.NoError(t, s.play(t).err)
 	})
-	t.Run("BC53 with another objective, too, what has passed is reviewed again", func(t *testing.T) {
-		for objective, reviews := range map[string]int{"": 0, "Build a calendar": 1} {
+	t.Run("BC53 with another objective or spec what has passed is reviewed again", func(t *testing.T) {
+		for i, changed := range []director.Input{{}, {Objective: "Build a calendar"}, {Spec: map[string]json.RawMessage{"db": json.RawMessage(`"Postgres"`)}}} {
 			s := one(nil).under(func(cfg *director.Config) { cfg.Limits.Calls = 1 })
 			p := s.play(t)
 			p.is(t, "db_build AWAITING_QA")
 			p.out.Board.Tasks[0].QA = &blackboard.QA{Passed: true, Outcome: "PASS"}
 			s = p.from(one(nil))
-			s.in.Objective = objective
+			s.in.Objective, s.in.Spec = changed.Objective, changed.Spec
 			p = s.play(t)
 			require.NoError(t, p.err)
-			assert.Len(t, p.of("qa"), reviews, objective)
+			assert.Len(t, p.of("qa"), min(i, 1))
 		}
 	})
 }

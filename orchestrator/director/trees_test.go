@@ -140,6 +140,7 @@ func TestTrees(t *testing.T) {
 		require.NotNil(t, k)
 		assert.Equal(t, "write the handler", k.Resume)
 		assert.JSONEq(t, `{"half":1}`, string(k.Partial))
+		assert.Equal(t, []string{"handler.go"}, k.Files)
 		assert.Equal(t, "task/db_build/a2", k.Branch)
 		var updates []bool
 		for _, a := range s.play(t).of(director.OpCreate) {

@@ -100,6 +100,10 @@ func TestChecks(t *testing.T) {
 		require.NoError(t, p.err)
 		assert.Len(t, p.of("assess"), 2, "one repair")
 		assert.True(t, p.warned("unchecked"))
+		p = one(map[string]func(asked) any{"work": toils(20, time.Second), "assess": always(slow{2 * time.Minute, nil})}).play(t)
+		require.NoError(t, p.err)
+		assert.True(t, p.warned("unchecked"))
+		assert.NotContains(t, p.out.Warnings[0].Message, "CallTime", "the guardian has 60 s whatever that is")
 	})
 	t.Run("BX20 N14 an alignment out of scale is malformed, one in quotes or in percent is not", func(t *testing.T) {
 		for answer, want := range map[string]int{
@@ -176,7 +180,9 @@ func TestChecks(t *testing.T) {
 			used := providers.Usage{Calls: 1, Input: 100, Output: 20, ToolCalls: 15}
 			switch a.slice {
 			case 1:
-				return slow{10 * time.Second, agent.Response{More: true, Messages: messages(1), Usage: used}}
+				said := messages(1)
+				said[0].Text, said[0].ToolCalls[0].Input = strings.Repeat("x", 9000), agent.JSON(strings.Repeat("y", 9000))
+				return slow{10 * time.Second, agent.Response{More: true, Messages: said, Usage: used}}
 			case 2:
 				return slow{60 * time.Second, agent.Response{More: true, Usage: used}}
 			}
@@ -189,6 +195,7 @@ func TestChecks(t *testing.T) {
 			var in director.AssessInput
 			decode(a.req.Input, &in)
 			seen = append(seen, in.Metrics)
+			assert.Less(t, len(agent.JSON(in.Messages)), 7000, "long texts and inputs of tools are cut")
 		}
 		assert.Equal(t, []director.Metrics{
 			{SinceMessage: "0s", Tokens: 120, ToolCalls: 15, Writes: 2}, {SinceMessage: "1m0s", Tokens: 240, ToolCalls: 30, Writes: 4},
@@ -232,6 +239,7 @@ func TestNudges(t *testing.T) {
 		assert.Equal(t, []string{"DRIFTING", "ON_TRACK"}, verdicts)
 		assert.Equal(t, "db_build", p.out.Board.Guardian.LastReviewed, "B93")
 		assert.False(t, p.out.Board.Guardian.LastNudge.IsZero(), "B93")
+		assert.Equal(t, "ON_TRACK", p.out.Board.Guardian.Watches["db_build"].Verdict)
 	})
 	t.Run("BA52 BA28 B87 BC13 ignored twice: the attempt ends", func(t *testing.T) {
 		s := one(map[string]func(asked) any{"work": func(a asked) any {
@@ -453,7 +461,7 @@ func TestSlices(t *testing.T) {
 			if a.attempt == 1 {
 				return toils(100, time.Second)(a)
 			}
-			return nil
+			return toils(20, time.Second)(a)
 		}, "assess": always(director.Assessment{Alignment: 20, Issue: "it plays"})})
 		s.cfg.Bounds.Watch.Async = true
 		p := s.play(t)
@@ -461,6 +469,8 @@ func TestSlices(t *testing.T) {
 		lost := p.events(t, director.EventAttemptFailed)
 		require.Len(t, lost, 1)
 		assert.Equal(t, string(blackboard.StalledWorker), lost[0].On)
+		checks := p.of("assess")
+		assert.Equal(t, 2, checks[len(checks)-1].attempt)
 	})
 	t.Run("BX33 what an agent may not say is not kept: the attempt fails", func(t *testing.T) {
 		p := one(roles{"work": func(a asked) any {
