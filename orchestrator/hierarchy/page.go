@@ -10,8 +10,8 @@ import (
 
 // Page makes an HTML page of an outcome, without a model: the result, what it cost, what
 // is unverified, and how it came about: each department with the attempts of its
-// specialists, their scores and gates. The page is self-contained:
-// it loads nothing and has no script, and text of agents is escaped.
+// specialists, their scores and gates, and those of its head that were graded. The page is
+// self-contained: it loads nothing and has no script, and text of agents is escaped.
 func Page(o Outcome) (string, error) {
 	names := map[string]string{}
 	departments := page.Section{ID: "departments", Title: "Departments"}
@@ -22,8 +22,9 @@ func Page(o Outcome) (string, error) {
 		step := page.Step{Title: r.DepartmentName}
 		for _, s := range r.Specialists {
 			names[s.AgentID] = s.AgentName
-			step.Turns = append(step.Turns, s.turns()...)
+			step.Turns = append(step.Turns, turns(s.AgentName, s.Threshold, s.Attempts)...)
 		}
+		step.Turns = append(step.Turns, turns("Head", 0, r.HeadAttempts)...)
 		if len(step.Turns) > 0 {
 			course.Steps = append(course.Steps, step)
 		}
@@ -58,17 +59,18 @@ func (r Report) card() page.Card {
 	return c
 }
 
-func (s *SpecialistResult) turns() []page.Turn {
+// turns are the attempts of one agent. gate is the threshold of their scores; 0: not said.
+func turns(who string, gate float64, attempts []Attempt) []page.Turn {
 	var turns []page.Turn
-	for i, a := range s.Attempts {
-		t := page.Turn{Who: s.AgentName, What: fmt.Sprintf("try %d of %d", i+1, len(s.Attempts)), Text: Text(a.Output)}
+	for i, a := range attempts {
+		t := page.Turn{Who: who, What: fmt.Sprintf("try %d of %d", i+1, len(attempts)), Text: Text(a.Output)}
 		switch {
 		case a.Output == nil:
 			t.Text = "It failed: " + a.Error
 		case a.Ungraded != "":
 			t.Text += "\n\nNot graded: " + a.Ungraded
 		default:
-			t.Score = &page.Score{Value: a.Score, Gate: s.Threshold, Max: 100}
+			t.Score = &page.Score{Value: a.Score, Gate: gate, Max: 100}
 		}
 		if a.Feedback != "" {
 			t.Text += "\n\nFeedback: " + a.Feedback

@@ -25,7 +25,8 @@ func TestPage(t *testing.T) {
 		Reports: []hierarchy.Report{
 			{
 				DepartmentID: "script", DepartmentName: "Script", Status: hierarchy.DepartmentDone, Basis: hierarchy.FromSpecialists, Output: words("Fade in."),
-				RawQuality: 81.4, Gate: 70, Specialists: []hierarchy.SpecialistResult{{AgentID: "ann", AgentName: "Ann", Threshold: 75, Attempts: []hierarchy.Attempt{
+				HeadAttempts: []hierarchy.Attempt{{Output: words("Fade."), Score: 55, Feedback: "Fade in where?"}, {Output: words("Fade in."), Score: 90}},
+				RawQuality:   81.4, Gate: 70, Specialists: []hierarchy.SpecialistResult{{AgentID: "ann", AgentName: "Ann", Threshold: 75, Attempts: []hierarchy.Attempt{
 					{Error: "openai: 503"}, {Output: words("Weak <b>draft</b>."), Score: 60, Feedback: "Say more."}, {Output: words("Fade in."), Score: 82},
 				}}},
 			},
@@ -51,7 +52,8 @@ func TestPage(t *testing.T) {
 		"<h3>Light</h3>", "<span class=\"tag\">failed</span>",
 		"<h3>Script</h3>", `<b>Ann</b> <span class="tag">try 1 of 3</span> <span class="soft">It failed: openai: 503</span>`,
 		`<span class="tag">try 2 of 3</span> <span class="score below">60 below 75</span> <span class="soft">Weak &lt;b&gt;draft&lt;/b&gt;.</span>`, "<p>Feedback: Say more.</p>",
-		`<span class="tag">try 3 of 3</span> <span class="score">82</span>`, "<h3>Sound</h3>", "<p>Not graded: out of scale</p>",
+		`<span class="tag">try 3 of 3</span> <span class="score">82</span>`, `<b>Head</b> <span class="tag">try 1 of 2</span> <span class="score">55</span> <span class="soft">Fade.</span>`, "Fade in where?", `<span class="tag">try 2 of 2</span> <span class="score">90</span>`,
+		"<h3>Sound</h3>", "<p>Not graded: out of scale</p>",
 	} {
 		i := strings.Index(html[at:], part)
 		require.GreaterOrEqual(t, i, 0, "%s, in its place; the rest is %.300s", part, html[at:])
