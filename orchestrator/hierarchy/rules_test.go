@@ -417,6 +417,7 @@ func TestPermits(t *testing.T) {
 		require.NotErrorIs(t, err, hierarchy.ErrNotPermitted)
 		assert.Equal(t, orchestrator.OutOfBudget, out.Status)
 		assert.Len(t, out.Output, 2, "what was made is kept")
+		assert.Contains(t, out.Warnings, orchestrator.Warning{Code: "hierarchy/budget", Message: "Rules.Permit: budget: the time limit of 1h0m0s is reached"})
 	})
 }
 

@@ -358,7 +358,7 @@ func TestFailedAttempts(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("weak", 10), errBoom, said("x", 90)}, "head": {"whole"}}}
 		th.cfg.Rules.Retrier = orchestrator.RetrierFunc(func(_ orchestrator.Working, tries []orchestrator.Try) orchestrator.Again {
 			if tries[len(tries)-1].Err != nil {
-				return orchestrator.Again{Retry: true, Feedback: "Be quick."}
+				return orchestrator.Again{Retry: true, Agent: "s", Feedback: "Be quick."}
 			}
 			return orchestrator.Again{Retry: true}
 		})
@@ -366,6 +366,7 @@ func TestFailedAttempts(t *testing.T) {
 		assert.Contains(t, q.prompt("s", 2), "Be quick.")
 		assert.Contains(t, q.prompt("s", 2), "weak", "the last work that there is")
 		assert.NotContains(t, q.prompt("s", 2), "boom")
+		assert.Empty(t, q.report(t, "d").Specialists[0].Attempts[2].Agent, "it named the usual one")
 	})
 	t.Run("N15 fresh tries after a failed call get the first prompt", func(t *testing.T) {
 		th := theater{cfg: one(specialist("s", 60)), in: request(), cast: cast{"s": {said("weak", 10), errBoom, said("x", 90)}, "head": {"whole"}}}
