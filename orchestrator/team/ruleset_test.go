@@ -67,7 +67,7 @@ func TestFillRules(t *testing.T) {
 	assert.Equal(t, own{At: new(2)}, got.Gates.Plans, "the host's own is used as it is")
 	assert.Equal(t, []string{"ann", "bob"}, team.RuleAgents(got))
 	byDefault := defaults()
-	team.FillRules(ruleset{}, byDefault).Router.(weights)["a"] = 2 //nolint:errcheck // it is of that type
+	team.FillRules(ruleset{}, byDefault).Router.(weights)["a"] = 2
 	assert.Equal(t, defaults(), byDefault, "a default is a copy, too")
 	f := &team.Faults{}
 	got.Gates.Work = strict{Margin: -1}
