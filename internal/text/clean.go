@@ -52,6 +52,9 @@ func Fault(s string) error {
 	return nil
 }
 
+// IsBlank reports whether s has no character that can be seen.
+func IsBlank(s string) bool { return !strings.ContainsFunc(s, visible) }
+
 // visible reports whether r shows something by itself. Marks, such as accents, stand on
 // another character; the fillers of Hangul are letters and show nothing.
 func visible(r rune) bool {

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/routing"
 )
@@ -161,4 +161,4 @@ func (c Config) checkNeeds(f *team.Faults) {
 	}
 }
 
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
+func blank(s string) bool { return text.IsBlank(s) }

@@ -45,7 +45,7 @@ func TestSynthesisThatIsNone(t *testing.T) {
 		assert.Equal(t, orchestrator.Partial, p.out.Status)
 	}
 	for name, answer := range map[string]any{
-		"empty": "", "blank": " \n", "null": "null", "null and space": " null\n", "null in a fence": "```json\nnull\n```", "null as data": agent.Response{Data: json.RawMessage("null")},
+		"empty": "", "blank": " \n", "not to be seen": "\u200b\u200b", "null": "null", "null and space": " null\n", "null in a fence": "```json\nnull\n```", "null as data": agent.Response{Data: json.RawMessage("null")},
 	} {
 		t.Run("HC48 it is "+name, func(t *testing.T) { fallsBack(t, essays(four(answer)...), "the answer is empty") })
 	}

@@ -85,7 +85,7 @@ func TestEndings(t *testing.T) {
 		{"completed", Config{}, Input{Topic: "tea"}, []any{"Steam"}, orchestrator.Completed, ""},
 		{"tried twice", Config{}, Input{Topic: "tea"}, []any{boom, "Steam"}, orchestrator.Completed, ""},
 		{"failed", Config{}, Input{Topic: "tea"}, []any{boom, boom}, orchestrator.Failed, "poetry: boom"},
-		{"silent", Config{}, Input{Topic: "tea"}, []any{"", ""}, orchestrator.Failed, "poetry: the agent's answer is empty"},
+		{"silent", Config{}, Input{Topic: "tea"}, []any{"\u200b", "\u200b"}, orchestrator.Failed, "poetry: the agent's answer is empty"},
 		{"no topic", Config{}, Input{}, nil, orchestrator.Failed, "poetry: Topic is empty"},
 		{"out of money", Config{}, Input{Topic: "tea", Limits: team.Limits{Calls: 1}}, []any{boom}, orchestrator.OutOfBudget, "poetry: "},
 		{"out of time", Config{Limits: team.Limits{Time: time.Minute}}, Input{Topic: "tea"}, []any{flowtest.Hang()}, orchestrator.OutOfBudget, "poetry: "},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -174,7 +175,7 @@ func (s Seat[A]) try(c *orchestrator.Context, r *Run, reply *Reply[A], member st
 		}
 		return v, err
 	})
-	if err == nil && reply.Text == "" {
+	if err == nil && text.IsBlank(reply.Text) {
 		err = ErrSilent
 	}
 	if err == nil {
