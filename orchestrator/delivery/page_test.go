@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
+	"github.com/convene-go/convene/orchestrator/team/page"
 )
 
 // differing is a workspace whose snapshots have a difference.
@@ -108,12 +110,15 @@ func TestPartsOfThePage(t *testing.T) {
 			`<article class="card">` + "\n" + `<p class="eyebrow">p3.s2</p>` + "\n" + `<div class="head"><h3>do part 2 of 2</h3></div>` + "\n" +
 				`<p class="soft">its tests fail after 3 fixes: the tests failed</p>` + "\n" + `<p><span class="tag">Failed</span> <span class="tag">medium</span> </p>`,
 		},
-		course: {"Check", "the plan has 1 steps", "(after 1)", "looked", "test leap years"},
+		course: {"Check", "the plan has 1 steps", "(after 1)", "test leap years"},
 	} {
 		for _, text := range want {
 			assert.Contains(t, part, text)
 		}
 	}
+	assert.True(t, slices.ContainsFunc(p.out.Course, func(s page.Step) bool {
+		return slices.ContainsFunc(s.Turns, func(turn page.Turn) bool { return turn.What == "looked" })
+	}), "a look is no approval")
 	assert.NotContains(t, top, "not yet")
 	assert.NotContains(t, top, "its tests fail")
 	assert.NotContains(t, shown, "p1.s1", "its plan was rejected")
