@@ -24,13 +24,13 @@ package orchestrator
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/convene-go/convene/blackboard/runlog"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 )
@@ -190,7 +190,7 @@ func (f Flow[In, Out]) result(end engine.End, err error) (out Out, _ error) {
 		return out, err
 	}
 	if end.Output != nil {
-		if err := json.Unmarshal(end.Output, &out); err != nil {
+		if err := text.ReadJSON(end.Output, &out); err != nil {
 			return out, fmt.Errorf("orchestrator: the output of flow %q does not decode to a %T: %w", f.Name, out, err)
 		}
 	}

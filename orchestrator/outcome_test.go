@@ -133,3 +133,33 @@ func TestOutcomeInAnInterface(t *testing.T) {
 	require.NotNil(t, info.Outcome)
 	assert.Equal(t, orchestrator.Partial, info.Status)
 }
+
+// ownForm is an Out that writes and reads itself.
+type ownForm struct {
+	says   string
+	writes *int
+	read   []string
+}
+
+func (o ownForm) MarshalJSON() ([]byte, error) { *o.writes++; return []byte(o.says), nil }
+
+func (o *ownForm) UnmarshalJSON(data []byte) error { o.read = append(o.read, string(data)); return nil }
+
+func TestOutWritesAndReadsItselfOnce(t *testing.T) {
+	for _, tt := range []struct{ says, read, failure string }{
+		{` {"a" : 1} `, `{"a":1}`, ""},
+		{`{"a":"<b>"}`, `{"a":"<b>"}`, ""},
+		{`{"a":`, "", `the output of flow "own" has no JSON form: json: error calling MarshalJSON for type *orchestrator_test.ownForm: unexpected end of JSON input`},
+	} {
+		writes := 0
+		f := flow("own", func(*orchestrator.Context) (ownForm, error) { return ownForm{says: tt.says, writes: &writes}, nil })
+		got, err := f.Run(t.Context(), local(t, orchestrator.Config{}), none{})
+		assert.Equal(t, 1, writes, tt.says)
+		if tt.failure != "" {
+			require.ErrorContains(t, err, tt.failure)
+			continue
+		}
+		require.NoError(t, err)
+		assert.Equal(t, []string{tt.read}, got.read)
+	}
+}

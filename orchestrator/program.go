@@ -1,13 +1,13 @@
 package orchestrator
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"time"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/engine"
 	"github.com/convene-go/convene/orchestrator/internal/sched"
@@ -25,7 +25,7 @@ func (f Flow[In, Out]) Program() *engine.Program {
 	}
 	p.Begin = func(port engine.Port, in engine.Input) (engine.Execution, error) {
 		var input In
-		if err := json.Unmarshal(in.Data, &input); err != nil {
+		if err := text.ReadJSON(in.Data, &input); err != nil {
 			return nil, agent.ErrorOf(fmt.Errorf("%w: the recorded input of flow %q is no %T: %w", ErrDiverged, f.Name, input, err))
 		}
 		x := &execution{}

@@ -47,7 +47,7 @@ var arrows = map[string]may{
 	"internal/nfc":                    {},
 	"internal/rounds":                 {},
 	"internal/text":                   {own: []string{"internal/nfc"}},
-	"internal/dialect":                {own: []string{"providers"}},
+	"internal/dialect":                {own: []string{"providers", "internal/text"}},
 	"internal/answer":                 {own: []string{"internal/text"}, others: []string{schema}},
 	"internal/proc":                   {},
 	"internal/safepath":               {},

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/convene-go/convene/internal/text"
 )
 
 // Decode reads what Encode has written into v, a pointer. A duration may also be a number of
@@ -48,7 +50,7 @@ func repeated(data []byte) (all Faults) {
 }
 
 func (d decoder) all(data []byte, v any) error {
-	if !json.Valid(data) {
+	if !text.IsCompact(data) && !json.Valid(data) {
 		var any json.RawMessage
 		return faultOf(json.Unmarshal(data, &any), "is no JSON: ")
 	}

@@ -27,7 +27,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -39,6 +38,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/providers"
 )
 
@@ -92,12 +92,11 @@ func (e *encoder) own(v reflect.Value) error {
 			return e.text(string(text))
 		}
 	}
-	into := json.NewEncoder(e)
-	into.SetEscapeHTML(false)
-	if err := into.Encode(v.Interface()); err != nil {
+	data, err := text.JSON(v.Interface())
+	if err != nil {
 		return faultOf(err, "has no JSON form: ")
 	}
-	e.Truncate(e.Len() - 1) // the line break
+	e.Write(data)
 	return nil
 }
 

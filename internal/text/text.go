@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -83,6 +84,11 @@ type encoder struct {
 // JSON returns v as JSON without escapes for HTML: they would change a
 // json.RawMessage inside v, and make text longer and harder to read for models.
 func JSON(v any) (json.RawMessage, error) {
+	if own, ok := v.(json.Marshaler); ok {
+		if at := reflect.ValueOf(v); at.Kind() != reflect.Pointer || !at.IsNil() {
+			return ownJSON(own)
+		}
+	}
 	e, _ := encoders.Get().(*encoder)
 	if e.buf.Cap() < keep { // a buffer that was once large is not kept for good
 		defer encoders.Put(e)
@@ -92,6 +98,31 @@ func JSON(v any) (json.RawMessage, error) {
 		return nil, err
 	}
 	return bytes.Clone(bytes.TrimSuffix(e.buf.Bytes(), []byte("\n"))), nil
+}
+
+// ownJSON is JSON of what writes itself, without the pass of encoding/json over each byte.
+func ownJSON(v json.Marshaler) (json.RawMessage, error) {
+	data, err := v.MarshalJSON()
+	if err == nil && IsCompact(data) {
+		return bytes.Clone(data), nil
+	}
+	var short bytes.Buffer
+	if err == nil {
+		err = json.Compact(&short, data)
+	}
+	if err != nil {
+		return nil, &json.MarshalerError{Type: reflect.TypeOf(v), Err: err}
+	}
+	return short.Bytes(), nil
+}
+
+// ReadJSON is json.Unmarshal. A v that reads itself gets compact data without the two passes
+// of encoding/json over it.
+func ReadJSON(data []byte, v any) error {
+	if own, ok := v.(json.Unmarshaler); ok && IsCompact(data) {
+		return own.UnmarshalJSON(data)
+	}
+	return json.Unmarshal(data, v)
 }
 
 // keep is how many bytes of a buffer are kept for the next use.
