@@ -66,12 +66,26 @@ func byNumber(steps []Step) map[int]int {
 	return at
 }
 
+// position returns the position of the step with a number; -1: there is none. In plans of ours a
+// step's number says its position.
+func position(steps []Step, number int) int {
+	if i := number - 1; i >= 0 && i < len(steps) && steps[i].Number == number {
+		return i
+	}
+	for i := range steps {
+		if steps[i].Number == number {
+			return i
+		}
+	}
+	return -1
+}
+
 // lostNeed finds the number of a step that s needs and that was not completed: the first one of
 // the plan.
-func lostNeed(steps []Step, at map[int]int, s *Step) (number int, found bool) {
+func lostNeed(steps []Step, s *Step) (number int, found bool) {
 	first := len(steps)
 	for _, needed := range s.DependsOn {
-		if i, known := at[needed]; known && i < first && steps[i].Status != StepCompleted {
+		if i := position(steps, needed); i >= 0 && i < first && steps[i].Status != StepCompleted {
 			first, number, found = i, needed, true
 		}
 	}
@@ -79,10 +93,10 @@ func lostNeed(steps []Step, at map[int]int, s *Step) (number int, found bool) {
 }
 
 // waits reports whether s needs a step that has not begun.
-func waits(steps []Step, at map[int]int, s *Step) bool {
+func waits(steps []Step, s *Step) bool {
 	return slices.ContainsFunc(s.DependsOn, func(needed int) bool {
-		i, known := at[needed]
-		return known && steps[i].Status == stepPending
+		i := position(steps, needed)
+		return i >= 0 && steps[i].Status == stepPending
 	})
 }
 
@@ -90,16 +104,15 @@ func waits(steps []Step, at map[int]int, s *Step) bool {
 // those whose needs have ended; -1: no step is left.
 func ready(steps []Step) (first int, nodes []routing.Node) {
 	first = -1
-	at := byNumber(steps)
 	for i := range steps {
 		s := &steps[i]
-		if s.Status != stepPending || waits(steps, at, s) {
+		if s.Status != stepPending || waits(steps, s) {
 			continue
 		}
 		if first < 0 || s.Number < steps[first].Number {
 			first = i
 		}
-		if _, found := lostNeed(steps, at, s); !found {
+		if _, found := lostNeed(steps, s); !found {
 			nodes = append(nodes, routing.Node{ID: s.ID, Number: s.Number, Phase: s.Complexity, State: routing.Ready})
 		}
 	}

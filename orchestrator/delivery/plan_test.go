@@ -95,6 +95,7 @@ func TestOrder(t *testing.T) {
 		{"SC61 SC45 no waves", steps([]int{3}, nil, nil, nil), []int{2, 3, 1, 4}},
 		{"SC18 ties by number", []Step{{Number: 9}, {Number: 4}, {Number: 6}}, []int{4, 6, 9}},
 		{"SC18 a chain backwards", steps([]int{2}, []int{3}, nil), []int{3, 2, 1}},
+		{"SC18 numbers that are no positions", []Step{{Number: 2, DependsOn: []int{1}}, {Number: 1}}, []int{1, 2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			assert.Nil(t, circle(tt.steps))
@@ -166,4 +167,22 @@ func TestUnmet(t *testing.T) {
 			assert.Equal(t, tt.want, Plan{Steps: tt.steps}.unmet(tt.acceptable))
 		})
 	}
+}
+
+func TestNextStepCostsTheSame(t *testing.T) { //nolint:paralleltest // it counts allocations
+	allocations := func(n int) float64 {
+		list := steps(make([][]int, n)...)
+		for i := range n - 1 {
+			list[i].Status = StepCompleted
+		}
+		list[n-1].Status, list[n-1].DependsOn = stepPending, []int{1, n - 1}
+		s := State{Plans: []Plan{{Approved: true, Steps: list}}}
+		return testing.AllocsPerRun(1, func() {
+			first, _ := ready(list)
+			shown, left := s.recent()
+			assert.Equal(t, []int{n - 1, shownSteps, n - shownSteps}, []int{first, len(shown), left})
+		})
+	}
+	few, many := allocations(50), allocations(5000)
+	assert.LessOrEqual(t, many, few)
 }

@@ -245,6 +245,9 @@ func (s State) recent() (list []StepSummary, left int) {
 			switch {
 			case !p.Approved:
 			case step.Status != stepPending:
+				if len(begun) == 2*shownSteps { // no more than the last ones are shown
+					begun = append(begun[:0], begun[shownSteps:]...)
+				}
 				begun = append(begun, step)
 				total++
 			default:

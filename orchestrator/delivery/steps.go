@@ -79,7 +79,7 @@ func (r *run) nextStep(c *orchestrator.Context, id string, steps []Step) (positi
 	if first < 0 {
 		return -1, nil, nil
 	}
-	if lacks, found := lostNeed(steps, byNumber(steps), &steps[first]); found {
+	if lacks, found := lostNeed(steps, &steps[first]); found {
 		return first, &lacks, nil
 	}
 	order, err := team.Rule(r.kernel, c, id, "Rules.Scheduler", func() ([]routing.Node, error) {
