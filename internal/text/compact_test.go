@@ -62,6 +62,9 @@ func FuzzIsCompact(f *testing.F) {
 		"1.2.3",
 		"1e",
 		"nul",
+		"-01",
+		`{"a":{}`,
+		`{"a" :1}`,
 	} {
 		f.Add(seed)
 	}
