@@ -120,7 +120,7 @@ func (r *run) resolve(c *orchestrator.Context, a *attempt, result WorkerResult, 
 	case team.Ends(err), !r.stillActive(a):
 		return ends(err)
 	case err != nil:
-		r.askPerson(c, a, m, fmt.Sprintf("%s: %s. The director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
+		r.askPerson(c, a, m, fmt.Sprintf("%s: %s\nThe director's answer cannot be used: %s", result.Escalation.Type, result.Escalation.Reason, prompt.OneLine(err.Error())))
 		return nil
 	case answer.Abandon:
 		return r.abandonTask(c, a.id, cmp.Or(answer.Reason, result.Escalation.Reason))

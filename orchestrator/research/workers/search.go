@@ -127,10 +127,7 @@ func (a *AcademicSearch) Call(ctx context.Context, req agent.Request) (agent.Res
 	if err != nil {
 		return agent.Response{}, err
 	}
-	f := research.Findings{Sources: sources, Summary: fmt.Sprintf("arXiv has %d papers for this.", len(sources))}
-	if len(sources) == 0 {
-		f.Summary = "arXiv has no paper for this."
-	}
+	f := research.Findings{Sources: sources, Summary: fmt.Sprintf("Papers that arXiv has for this: %d.", len(sources))}
 	return agent.Response{Data: agent.JSON(f)}, nil
 }
 
