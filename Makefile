@@ -12,7 +12,7 @@ FAULTS                ?= 200
 raced := ./orchestrator ./orchestrator/agent/... ./orchestrator/internal/... ./blackboard ./blackboard/runlog ./providers
 
 # The package by which tests repeat what they repeat.
-rounds := github.com/convene-go/convene/internal/rounds
+rounds := github.com/convene-go/convene/internal/roundtest
 
 root    := $(CURDIR)
 modules  = $(shell $(GO) list -m -f '{{.Dir}}')
@@ -59,7 +59,7 @@ test:
 	exit $$status
 
 # Everything under the race detector, and nothing left out; then all rounds of what is
-# repeated, without it (internal/rounds says why).
+# repeated, without it (internal/roundtest says why).
 test-long:
 	@race=-race; $(cc) || { race=; echo 'No C compiler: testing without the race detector.'; }; \
 	repeated=$$($(GO) list -f '{{$$p := .ImportPath}}{{range .TestImports}}{{println . $$p}}{{end}}{{range .XTestImports}}{{println . $$p}}{{end}}' \

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -97,7 +97,7 @@ func fits(t *testing.T, s runlog.Store, e *orchestrator.Engine, id, when string)
 // the engine that works on the run and on others, while that lives, after it has died,
 // when another one has resumed the run, and behind the end.
 func TestInfoSaysWhatTheLogSays(t *testing.T) {
-	for seed := range uint64(rounds.Of(4, 60)) {
+	for seed := range uint64(roundtest.Of(4, 60)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) { watchFigures(t, seed) })
 		})
@@ -172,7 +172,7 @@ func (s *yielding) Records(ctx context.Context, run string, from int64) iter.Seq
 
 // What Info reads does not grow with the log.
 func TestRecordsThatInfoReads(t *testing.T) {
-	n := rounds.Of(5_000, 25_000)
+	n := roundtest.Of(5_000, 25_000)
 	flowtest.Bubble(t, func(t *testing.T) {
 		t.Helper()
 		used := providers.Usage{Calls: 1, Input: 10, Cost: 7}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard/runlog"
 	"github.com/convene-go/convene/blackboard/storetest/doubles"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -118,7 +118,7 @@ func TestRecordsThatAStoreNeverTakes(t *testing.T) {
 				Store:  newNarrow(20 << 10), Fleet: orchestrator.Fleet{Outage: 5 * time.Second},
 			})
 			var runs []*orchestrator.Run
-			n := rounds.Of(300, 3000)
+			n := roundtest.Of(300, 3000)
 			for i := range n {
 				if i%100 == 0 {
 					runs = append(runs, begin(t, e, f, fmt.Sprint("large", i)))

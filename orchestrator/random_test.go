@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -125,7 +125,7 @@ func wildAgents() agent.Roster {
 // with agents among them that ignore their context; and from every part of its log a
 // run continues and ends.
 func TestWildFlows(t *testing.T) {
-	for seed := range uint64(rounds.Of(20, 100)) {
+	for seed := range uint64(roundtest.Of(20, 100)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			flowtest.Bubble(t, func(t *testing.T) {
 				t.Helper()

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -29,7 +29,7 @@ func (s slowLogs) Records(ctx context.Context, run string, from int64) iter.Seq2
 func TestResumedHasAllRuns(t *testing.T) {
 	flowtest.Bubble(t, func(t *testing.T) {
 		t.Helper()
-		n := rounds.Of(500, 4000)
+		n := roundtest.Of(500, 4000)
 		s := runlog.NewMemory()
 		c := orchestrator.Config{Agents: agent.Roster{"a": hang}, Store: s, Flows: []orchestrator.AnyFlow{pair}}
 		dead, err := orchestrator.NewLocal(c)

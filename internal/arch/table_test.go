@@ -45,7 +45,7 @@ var arrows = map[string]may{
 	"internal/arch":                   {tree: true},
 	"internal/npmtest":                {},
 	"internal/nfc":                    {},
-	"internal/rounds":                 {},
+	"internal/roundtest":              {},
 	"internal/text":                   {own: []string{"internal/nfc"}},
 	"internal/dialect":                {own: []string{"providers", "internal/text"}},
 	"internal/answer":                 {own: []string{"internal/text"}, others: []string{schema}},

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
@@ -369,9 +369,9 @@ func TestEnds(t *testing.T) {
 		c, _ := p.open(t)
 		out, _, err := c.Run(t)
 		assert.Equal(t, orchestrator.Status(status), out.Status, "%v", err)
-		c.Quick = !rounds.All()
+		c.Quick = !roundtest.All()
 		c.Sweep(t)
-		if rounds.All() {
+		if roundtest.All() {
 			c.Determinism(t)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/delivery"
@@ -260,7 +260,7 @@ func told(out delivery.Outcome, calls map[string]int) imagined {
 
 func TestModel(t *testing.T) {
 	ends := map[string]int{}
-	for seed := range rounds.Of(60, 1000) {
+	for seed := range roundtest.Of(60, 1000) {
 		w := random(uint64(seed))
 		d, calls := newDumb(w), map[string]int{}
 		for from := (*delivery.State)(nil); ; {
@@ -283,7 +283,7 @@ func TestModel(t *testing.T) {
 			ends[kind] += min(1, calls[kind])
 		}
 	}
-	if !rounds.All() { // too few for all of these
+	if !roundtest.All() { // too few for all of these
 		return
 	}
 	for _, end := range []string{"completed", "failed", "aborted", "time_expired", "continued", "unverified", "revise", "subplan", "verify monitor"} {

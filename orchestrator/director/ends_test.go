@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/director"
@@ -302,7 +302,7 @@ func TestEnds(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.ErrorIs(t, err, want)
-		c.Quick = !rounds.All()
+		c.Quick = !roundtest.All()
 		c.Sweep(t)
 		c.Determinism(t)
 	}

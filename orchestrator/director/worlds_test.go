@@ -12,7 +12,7 @@ import (
 
 	"github.com/convene-go/convene/blackboard"
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/director"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -156,7 +156,7 @@ func (p played) fates(t *testing.T, w world) (all []fate) {
 func TestWorlds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
-	for seed := range uint64(rounds.Of(60, 1000)) {
+	for seed := range uint64(roundtest.Of(60, 1000)) {
 		w := newWorld(seed)
 		want, end := w.play()
 		p := w.script().exactly(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
@@ -166,7 +166,7 @@ func TestEnds(t *testing.T) {
 			assert.Equal(t, discussion.Phase(status), out.Discussion.Phase)
 			assert.Equal(t, status == "completed" || status == "partial", err == nil)
 			assert.Equal(t, out.Status == orchestrator.Partial && out.FinalIdea != nil, out.FinalIdea != nil && slices.Contains(out.Unverified, out.FinalIdea.ID))
-			c.Quick = !rounds.All()
+			c.Quick = !roundtest.All()
 			c.Determinism(t)
 			c.Sweep(t)
 		})

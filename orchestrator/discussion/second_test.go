@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/discussion"
@@ -313,7 +313,7 @@ func TestSecondImplementation(t *testing.T) {
 	t.Run("D30 DC2 DC13 DC14 DC16 DC40 N2 N18 two implementations agree on 1,000 random discussions", func(t *testing.T) {
 		t.Parallel()
 		ends := map[string]int{}
-		for seed := range rounds.Of(100, 1000) {
+		for seed := range roundtest.Of(100, 1000) {
 			w := newWorld(rand.New(rand.NewPCG(uint64(seed), 2))) //nolint:gosec // a seed
 			want := w.second()
 			require.Equal(t, want, w.first(t), "seed %d: %+v", seed, w)

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/blackboard/runlog"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/providers"
 )
@@ -84,7 +84,7 @@ func reader(log []runlog.Record, reads *int) func(from int64) iter.Seq2[runlog.R
 // ReadTally says what a count of the whole log says, from wherever it starts, and Note and
 // Count say it record by record.
 func TestReadTally(t *testing.T) {
-	for seed := range uint64(rounds.Of(20, 200)) {
+	for seed := range uint64(roundtest.Of(20, 200)) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		log, counted := figuresLog(t, r, 1+r.IntN(1500))
 		n, reads := int64(len(log)), 0

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/hierarchy"
@@ -129,7 +129,7 @@ var byText = orchestrator.GradeWith(func(_ *orchestrator.Context, w hierarchy.Wo
 // TestRandomRuns compares runs with a second implementation.
 func TestRandomRuns(t *testing.T) {
 	statuses := map[orchestrator.Status]int{}
-	for seed := range uint64(rounds.Of(100, 1000)) {
+	for seed := range uint64(roundtest.Of(100, 1000)) {
 		d := dice{rand.New(rand.NewPCG(seed, 0))}
 		m := &model{cfg: d.config(), in: d.input(), says: (&answers{seed: seed}).says}
 		m.play()

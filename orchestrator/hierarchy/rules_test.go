@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -193,7 +193,7 @@ func TestSeams(t *testing.T) {
 	})
 	t.Run("they stand flowtest's checks", func(t *testing.T) {
 		c := recital(t, poets(hierarchy.Rules{}))
-		c.Quick = !rounds.All()
+		c.Quick = !roundtest.All()
 		flowtest.Rules(t, func() hierarchy.Config { return poets(hierarchy.DefaultRules()) }, hierarchy.New, c)
 	})
 	for name, tt := range seams {

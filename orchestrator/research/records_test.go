@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -211,7 +211,7 @@ func TestEnds(t *testing.T) {
 			if end.calls > 0 {
 				assert.Equal(t, end.calls, out.Spent.Calls, "all that it may make")
 			}
-			c.Quick = !rounds.All()
+			c.Quick = !roundtest.All()
 			c.Sweep(t)
 			c.Determinism(t)
 		})

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/convene-go/convene/grading"
-	"github.com/convene-go/convene/internal/rounds"
+	"github.com/convene-go/convene/internal/roundtest"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/flowtest"
@@ -166,7 +166,7 @@ func TestSeams(t *testing.T) {
 			p := tt.project()
 			tt.set(&p)
 			c, _ := p.open(t)
-			c.Answers, c.Quick = map[string]any{"permit/run/optimized": false}, !rounds.All()
+			c.Answers, c.Quick = map[string]any{"permit/run/optimized": false}, !roundtest.All()
 			out, _, err := c.Run(t)
 			assert.Equal(t, tt.status, out.Status, "%v", err)
 			assert.Equal(t, tt.result, out.Result())
@@ -450,7 +450,7 @@ func TestPermits(t *testing.T) {
 func TestDefaultRules(t *testing.T) {
 	t.Parallel()
 	c, _ := three(0.9).open(t)
-	c.Quick = !rounds.All()
+	c.Quick = !roundtest.All()
 	flowtest.Rules(t, func() research.Config {
 		return research.Config{Workers: research.Catalogue(), Rules: research.DefaultRules()}
 	}, research.New, c)

@@ -1,11 +1,11 @@
-// Package rounds says how often a test repeats what it repeats: random cases, and sweeps by
+// Package roundtest says how often a test repeats what it repeats: random cases, and sweeps by
 // every fault. Tests alone use it.
 //
 // Everything is repeated by a plain run of the tests: not under -short, which has little
 // time, and not under the race detector, which costs six times the time, keeps memory of
 // every goroutine that ever was, and is there to find races, of which the thousandth case
 // has those of the tenth.
-package rounds
+package roundtest
 
 import "testing"
 

@@ -1,6 +1,6 @@
 //go:build !race
 
-package rounds
+package roundtest
 
 // raced tells whether the race detector is on.
 const raced = false
