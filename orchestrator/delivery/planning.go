@@ -129,7 +129,7 @@ func (r *run) approve(c *orchestrator.Context, id string, gate ruling) error {
 	r.fire(c, on)
 	p := r.state.plan(id)
 	if p.Approved = true; p.Depth == 0 {
-		r.out.Score = nil // it is of the root plan before
+		r.out.Score = nil // the score is of the root plan before
 	}
 	r.movePlan(id, moveApprove)
 	r.countSteps()

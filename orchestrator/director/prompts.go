@@ -28,7 +28,7 @@ type promptData struct {
 	Does     string // duties of a profile
 	Worktree bool
 	Retried  bool
-	Resumed  bool // the work goes on from a checkpoint
+	Resumed  bool // the worker continues from a checkpoint
 	Insights []blackboard.Insight
 
 	Tone, Verdict, Issue, Nudge string

@@ -111,7 +111,7 @@ func (c Config) checkRules(f *team.Faults) {
 	}
 	p := c.Policy.MinSynthesis
 	f.If(p > -1 && p < 0, "Policy.MinSynthesis is %v, want 0 to 1", p)
-	f.If(slices.ContainsFunc(c.Rules.Agents, blank), "Rules.Agents has an empty name")
+	f.If(slices.ContainsFunc(c.Rules.Agents, text.IsBlank), "Rules.Agents has an empty name")
 	f.If(c.Master.Consistency != "" && c.Rules.Consistency != nil, "Master.Consistency and Rules.Consistency are both set")
 	f.If(c.Policy.ResolveConflicts && c.Rules.Resolve != nil, "Policy.ResolveConflicts and Rules.Resolve are both set")
 	for i, check := range c.Rules.Validate {
@@ -160,5 +160,3 @@ func (c Config) checkNeeds(f *team.Faults) {
 		f.Add("%w", err)
 	}
 }
-
-func blank(s string) bool { return text.IsBlank(s) }

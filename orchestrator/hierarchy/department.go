@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -173,7 +174,7 @@ func (d *department) request(c *orchestrator.Context) (string, error) {
 			needs = append(needs, team.Clone(*need))
 		}
 		request, err := hook(c, team.Clone(d.run.in), team.Clone(d.Department), needs)
-		if err == nil && blank(request) {
+		if err == nil && text.IsBlank(request) {
 			err = errors.New("it is blank")
 		}
 		return request, err

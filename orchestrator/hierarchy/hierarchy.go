@@ -74,7 +74,7 @@ func (r *run) accept(c *orchestrator.Context) error {
 func (c Config) checkInput(in Input) error {
 	var f team.Faults
 	f.Check(in)
-	f.If(blank(in.Prompt), "the prompt is empty")
+	f.If(text.IsBlank(in.Prompt), "the prompt is empty")
 	f.Text("the prompt", in.Prompt)
 	n, most := len(in.Prompt), c.Bounds.PromptBytes
 	f.If(n > most, "the prompt has %d bytes, want at most %d", n, most)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/providers"
@@ -110,10 +111,10 @@ func (d Department) target() routing.Target {
 
 // check adds the faults of d that tags do not find.
 func (d Department) check(f *team.Faults) {
-	if !blank(d.ID) {
+	if !text.IsBlank(d.ID) {
 		f.Name(fmt.Sprintf("department %q: ID", d.ID), d.ID)
 	}
-	if err := d.target().Validate(); err != nil && !blank(d.ID) {
+	if err := d.target().Validate(); err != nil && !text.IsBlank(d.ID) {
 		f.Add("department %q: %w", d.ID, err)
 	}
 	for _, a := range d.Agents {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/convene-go/convene/grading"
 	"github.com/convene-go/convene/internal/answer"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator/agent"
 	"github.com/convene-go/convene/orchestrator/team"
 )
@@ -21,7 +22,7 @@ func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, err
 	if text := withoutFence(resp.Text); text != "" && text != "null" {
 		output = agent.JSON(resp.Text)
 	}
-	if len(schema) > 0 && !blank(Text(output)) {
+	if len(schema) > 0 && !text.IsBlank(Text(output)) {
 		shape, err := answer.FromSchema(schema)
 		if err == nil {
 			output, err = shape.Find(resp.Data, resp.Text)
@@ -30,7 +31,7 @@ func outputOf(resp agent.Response, schema json.RawMessage) (json.RawMessage, err
 			return nil, fmt.Errorf("malformed output: %w", err)
 		}
 	}
-	if blank(Text(output)) {
+	if text.IsBlank(Text(output)) {
 		return nil, errors.New("the answer is empty")
 	}
 	return output, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/convene-go/convene/grading"
+	"github.com/convene-go/convene/internal/text"
 	"github.com/convene-go/convene/orchestrator"
 	"github.com/convene-go/convene/orchestrator/team"
 	"github.com/convene-go/convene/orchestrator/team/prompt"
@@ -155,7 +156,7 @@ func (s *SpecialistResult) notes() string {
 	if s.Ungraded != "" {
 		ungraded = "not graded: " + s.Ungraded
 	}
-	return strings.Join(slices.DeleteFunc([]string{verdict, ungraded, s.ReviewNotes}, blank), "; ")
+	return strings.Join(slices.DeleteFunc([]string{verdict, ungraded, s.ReviewNotes}, text.IsBlank), "; ")
 }
 
 func (s *SpecialistResult) approval() string {
